@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from torchlint.facts.analyses import Fact
@@ -34,6 +34,7 @@ class Sources(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    _adders: dict[str, dict[str, list[Scope]]] | None = field(default=None, init=False)
 
     def crossing(self, spot: Spot, labels: Collection[Label], unknown: _Unknown) -> Iterator[Spot | _Unknown]:
         """The spots that a value comes from by some kinds of edges; ``unknown`` where it comes in another way."""
@@ -141,9 +142,22 @@ class Sources(Fact):
             for method in self.project.implementations(cls, node.attr):
                 if not _PROPERTIES.isdisjoint(method.decorator_names):
                     yield from self._returned(there, method, ())
-            for scope in self.project.family(cls) if spot.path else ():
-                for method in methods(scope):
+            adding = self._adding(node.attr) if spot.path else {}
+            for each in filter(adding.__contains__, self.project.ancestry(cls) if adding else ()):
+                for method in adding[each]:
                     yield from self._added(there, method, f"{method.self_name}.{node.attr}")
+
+    def _adding(self, attr: str) -> dict[str, list[Scope]]:
+        """The methods that put something into an attribute of their object, by their class."""
+        if self._adders is None:
+            self._adders = {}
+            for name, cls in self.project.classes.items():
+                for method in methods(cls):
+                    for container in method.appends:
+                        own, _, rest = container.partition(".")
+                        if own == method.self_name and rest:
+                            self._adders.setdefault(rest, {}).setdefault(name, []).append(method)
+        return self._adders.get(attr, {})
 
     # containers -----------------------------------------------------------------------------------------------------
 
