@@ -10,6 +10,7 @@ from torchlint.facts.code.callers import answers
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.code.relaying import meant
 from torchlint.facts.code.structure import ObjectUse, Shape, Structures, fits, shape_of
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
@@ -31,8 +32,11 @@ _COMMON = frozenset(
 )
 
 
-_Like = tuple[frozenset[str], str, Shape]
-"""What calls have in common that may mean the same methods: files they hang together with, the name, arguments."""
+_Like = tuple[frozenset[str], str, Shape, bool]
+"""What calls have in common that may mean the same methods.
+
+Files they hang together with, the name, the arguments, and whether the calls are relayed to other processes.
+"""
 
 
 def link_by_name(project: Project, graph: CallGraph, values: Values, pending: list[tuple[FileFacts, ast.Call]]) -> None:
@@ -65,19 +69,20 @@ class _Linker:
     def link(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link each call to the few methods of its name in files connected by imports."""
         for facts, call in pending:
-            func = call.func
+            func = meant(self.project, call)
             if not isinstance(func, ast.Attribute):
                 continue
+            relays = func is not call.func
             self.graph.unlinked.add(func.attr)
-            if func.attr in _COMMON or func.attr.startswith("__"):
+            if (func.attr in _COMMON and not relays) or func.attr.startswith("__"):
                 continue
             if func.attr == "train" and self._switches(facts, call, func):
                 continue
-            like = (self.graph.groups[facts.path], func.attr, shape_of(call))
+            like = (self.graph.groups[facts.path], func.attr, shape_of(call), relays)
             if not self._fitting(like):
                 continue
             use = self.structures.use(facts, call, func.value)
-            near = self._near(like, use, torch_table.may_call(func.attr, call))
+            near = self._near(like, use, not relays and torch_table.may_call(func.attr, call))
             if near.few:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, suiting(facts, call, [(m, 1) for m in near.methods]))
@@ -91,9 +96,9 @@ class _Linker:
         """The methods that calls of a name may mean as far as their arguments tell."""
         found = self.fitting.get(like)
         if found is None:
-            group, name, shape = like
+            group, name, shape, relays = like
             near = [m for m in self.project.methods.get(name, ()) if m.file.path in group]
-            found = self.fitting[like] = [m for m in near if fits(m, shape) and not _is_remote(m)]
+            found = self.fitting[like] = [m for m in near if fits(m, shape) and (relays or not _is_remote(m))]
         return found
 
     def _near(self, like: _Like, use: ObjectUse, ambiguous: bool) -> _Near:

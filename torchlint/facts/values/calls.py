@@ -12,6 +12,7 @@ from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
+from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
@@ -70,6 +71,11 @@ class CallValues:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
                 return wrapped
+        if node.args and (name in HANDING or name in RELAYING or self._configured(facts, node.func)):
+            return self.ask.value(facts, node.args[0])
+        if (inner := relayed(project, node.func)) is not None:
+            callee = self.ask.value(facts, inner)
+            return None if callee is None else self._called(callee, facts, node)
         if (handed := engines.wrapped(name or "", node, self.ask.knower(facts))) is not None:
             return handed if name in table()["wrapping"]["functions"] else self.ask.guess(handed)
         if name == PARTIAL and node.args:
@@ -99,6 +105,11 @@ class CallValues:
             return self._method(facts, node, node.func)
         callee = self.ask.value(facts, node.func)
         return None if callee is None else self._called(callee, facts, node)
+
+    def _configured(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Whether what is called is a decorator with its settings: ``ray.remote(num_gpus=1)(Worker)``."""
+        made = func if isinstance(func, ast.Call) and not func.args else None
+        return made is not None and self.ask.project.qualified(facts, made.func) in RELAYING
 
     def _partial(self, facts: FileFacts, node: ast.Call) -> Value:
         """A function with arguments filled in."""
