@@ -321,7 +321,9 @@ class Values(Fact):
         ):
             if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and binding.value is not None and how is Bind.ASSIGN:
                 return told_more(annotated, self._ask.value(facts, binding.value))
-            if annotated.kind is not Kind.LIST or binding.value is None:
+            # What is put into a list, or into a dict that promises nothing of its values, says more.
+            grows = annotated.kind is Kind.LIST or (annotated.kind is Kind.DICT and _is_display(binding.value))
+            if binding.value is None or not grows or (annotated.kind is Kind.DICT and annotated.items):
                 return annotated
         if binding.value is None:
             return UNKNOWN
@@ -481,6 +483,13 @@ class Values(Fact):
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
+
+
+def _is_display(node: ast.expr | None) -> bool:
+    """Whether an expression makes a new dict: ``{}``, ``dict()``."""
+    return isinstance(node, ast.Dict) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
+    )
 
 
 def _is_slice(index: ast.expr) -> bool:
