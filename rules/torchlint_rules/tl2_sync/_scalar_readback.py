@@ -11,6 +11,7 @@ from torchlint.facts.code.callers import passed
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.values import torch_table
 from torchlint.facts.values.tested import is_tensor
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -65,7 +66,8 @@ class Readbacks(Fact):
         read = self._read(facts, call)
         if read is None or not self._on_device(facts, read[1]):
             return None
-        uses = self.flow.uses(facts, call, _ALLOWED)
+        # What is followed is a number already: a branch that reads tensors never sees it.
+        uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
         wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)
         return Read(call, read[0], read[1], uses) if wasteful else None
 
@@ -105,6 +107,8 @@ class Readbacks(Fact):
         if kind is not Kind.UNKNOWN:
             return kind is Kind.TENSOR
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if not torch_table.is_method(node.func.attr):
+                return False  # settings.get("low", 0.0)
             node = node.func.value
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
 
