@@ -205,3 +205,91 @@ def test_a_batch_that_a_loop_moves_itself_comes_from_the_host() -> None:
     moved = "inputs = {key: value.to(model.device) for key, value in inputs.items()}"
     assert shown(LOADER.format(moved=moved)).device is Device.CPU
     assert shown(LOADER.format(moved="pass")).device is Device.UNKNOWN
+
+
+ACTORS = """
+import ray
+@ray.remote(num_gpus=1)
+class Learner:
+    def fit(self, batch):
+        return len(batch)
+    def get(self):
+        return 1
+@ray.remote
+def judge(text):
+    return 1.0
+class Plain:
+    def fit(self, batch):
+        return len(batch)
+Made = ray.remote(num_cpus=1)(Plain)
+"""
+
+
+def test_a_relayed_call_reaches_the_method_of_the_actor() -> None:
+    """Calls of handles run methods of their classes: made by a decorator, with options, or by a call."""
+    assert reached(f"{ACTORS}show(Learner.remote().fit.remote([]))", "Learner.remote().fit.remote([])") == {"fit"}
+    made = "Learner.options(num_cpus=1).remote()"
+    assert reached(f"{ACTORS}show({made}.get.remote())", f"{made}.get.remote()") == {"get"}
+    assert reached(f"{ACTORS}show(Made.remote().fit.remote([]))", "Made.remote().fit.remote([])") == {"fit"}
+    assert reached(f"{ACTORS}show(judge.remote(1))", "judge.remote(1)") == {"judge"}
+
+
+def test_a_relayed_call_on_an_unknown_handle_is_linked_by_name() -> None:
+    """A method of a name that containers have, too, is meant by a relayed call alone."""
+    assert reached(f"{ACTORS}def run(actor):\n    actor.get.remote()", "actor.get.remote()") == {"get"}
+    assert reached(f"{ACTORS}def run(actor):\n    actor.get()", "actor.get()") == set()
+
+
+def test_what_a_handle_stands_for_is_the_result() -> None:
+    """``ray.get`` gives what the method returns, of a list of handles a list; ``ray.put`` what it is given."""
+    assert shown(f"{ACTORS}show(ray.get(judge.remote(1)))").kind is Kind.NUMBER
+    found = shown(f"{ACTORS}show(ray.get([judge.remote(t) for t in texts]))")
+    assert found.kind is Kind.LIST and found.element.kind is Kind.NUMBER
+    assert shown(f"{ACTORS}show(ray.put(1.5))").kind is Kind.NUMBER
+    assert shown("import asyncio\nasync def main():\n    return 1.5\nshow(asyncio.run(main()))").kind is Kind.NUMBER
+
+
+FAN_OUT = """
+import ray
+import torch
+class Learner:
+    def fit(self, batch):
+        self.loss(batch).backward()
+        self.optimizer.step()
+        log(batch)
+def run(learners: list[Learner], batches):
+    for batch in batches:
+        refs = []
+        for learner in learners:
+            refs.append(learner.fit{relay}(batch))
+"""
+
+
+def test_each_actor_of_a_fan_out_runs_once_a_round() -> None:
+    """A loop over handles starts one call on each of them, so the loop around it is the one of updates."""
+    code = Code(FAN_OUT.format(relay=".remote"))
+    path = code.analyses[Heat].at(code.file(), code.node("log(batch)")).path
+    assert [step.row for step in path][:1] == [9]
+    plain = Code(FAN_OUT.format(relay=""))
+    assert [step.row for step in plain.analyses[Heat].at(plain.file(), plain.node("log(batch)")).path][:1] == [11]
+
+
+COMPILED = """
+import torch
+attend = None
+def compiled():
+    return torch.compile(f)
+def run(x):
+    {declared}
+    if attend is None:
+        attend = compiled()
+    return attend(x)
+for x in y:
+    run(x).backward()
+"""
+
+
+def test_a_global_that_is_none_at_first_is_made_once() -> None:
+    """A variable of the module that a function fills is filled by the first call."""
+    assert frequency(COMPILED.format(declared="global attend"), "torch.compile(f)") is Frequency.ONCE
+    assert frequency(COMPILED.format(declared="attend = x.found"), "torch.compile(f)") is Frequency.UPDATE
