@@ -293,3 +293,47 @@ def test_a_global_that_is_none_at_first_is_made_once() -> None:
     """A variable of the module that a function fills is filled by the first call."""
     assert frequency(COMPILED.format(declared="global attend"), "torch.compile(f)") is Frequency.ONCE
     assert frequency(COMPILED.format(declared="attend = x.found"), "torch.compile(f)") is Frequency.UPDATE
+
+
+GROUP = """
+import ray
+class Group:
+    def __init__(self, workers):
+        self.workers = workers
+    def execute_all(self, name, *args):
+        return [getattr(worker, name).remote(*args) for worker in self.workers]
+class Worker:
+    def fit(self, batch):
+        self.loss(batch).backward()
+        self.optimizer.step()
+        log(batch)
+    def store(self, path):
+        write(path)
+    def reload(self, weights):
+        put(weights)
+def run(workers, batches, llm):
+    group = Group(workers)
+    group.execute_all("store", "first")
+    for batch in batches:
+        group.execute_all("fit", batch)
+        llm.collective_rpc("reload", args=(batch,))
+"""
+
+
+def test_methods_that_calls_name_by_a_text_are_reached() -> None:
+    """A group runs the method that its caller names on all workers, and an engine the one that its argument names."""
+    assert reached(GROUP, "getattr(worker, name).remote(*args)") == {"fit", "store"}
+    assert reached(GROUP, "llm.collective_rpc('reload', args=(batch,))") == {"reload"}
+
+
+def test_a_text_in_hot_code_makes_hot_the_method_that_it_names() -> None:
+    """The method of another text, which a call outside of the loop gives, runs as often as that call."""
+    assert frequency(GROUP, "log(batch)") is Frequency.UPDATE
+    assert frequency(GROUP, "write(path)") is Frequency.ONCE
+
+
+def test_what_a_tokenizer_makes_lies_on_the_host() -> None:
+    """Tensors of texts are made on the host, unless the call says where."""
+    made = "show(tokenizer(texts, return_tensors='pt')['input_ids'])"
+    assert shown(made).device is Device.CPU
+    assert shown("show(chat.apply_chat_template(x, return_tensors='pt', device='cuda'))").device is not Device.CPU

@@ -13,7 +13,7 @@ from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
-from torchlint.facts.code.relaying import meant
+from torchlint.facts.code.relaying import NAMING, meant
 from torchlint.facts.values.calls import PARTIAL, STARRED
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -149,7 +149,7 @@ class _Resolver:
         """Cheap test: could this call reach a function of ours at all?"""
         func = meant(self.project, call)
         if isinstance(func, ast.Attribute):
-            return func.attr in self.names
+            return func.attr in self.names or func.attr in NAMING
         return True
 
     def _resolve(self, facts: FileFacts, call: ast.Call) -> bool:

@@ -13,6 +13,8 @@ RELAYING = function_names(relays=True)
 """Decorators that let a function or class run in other processes."""
 HANDING = function_names(hands=True)
 """Functions that give their first argument, or what it is a handle of: ``ray.get(result)``, ``asyncio.run(main())``."""
+NAMING = method_names(names="method")
+"""Methods of engines that run a method of their workers: ``llm.collective_rpc("reload")``."""
 _RELAYS = method_names(relays=True)
 _CONFIGURES = method_names("ActorClass", returns="receiver")
 

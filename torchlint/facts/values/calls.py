@@ -71,6 +71,8 @@ class CallValues:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
                 return wrapped
+        if _tokenizes(node):
+            return self.ask.guess(HOST)
         if node.args and (name in HANDING or name in RELAYING or self._configured(facts, node.func)):
             return self.ask.value(facts, node.args[0])
         if (inner := relayed(project, node.func)) is not None:
@@ -289,6 +291,13 @@ class CallValues:
             return given  # a forgotten annotation: every return gives several values
         truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
         return given if given is not None and truth else told_more(promised, given)
+
+
+def _tokenizes(call: ast.Call) -> bool:
+    """Whether a call makes tensors of texts or images: ``tokenizer(texts, return_tensors="pt")``, on the host."""
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    made = named.get("return_tensors")
+    return isinstance(made, ast.Constant) and made.value == "pt" and "device" not in named
 
 
 def _gives(function: Scope) -> bool:
