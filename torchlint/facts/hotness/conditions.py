@@ -263,8 +263,8 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
         return False
     op, left, right = test.ops[0], test.left, test.comparators[0]
     if isinstance(op, ast.Is) and is_none(right):
-        if isinstance(left, ast.Name) and _is_global(left, facts):
-            return True
+        if isinstance(left, ast.Name) and left.id in facts.scope_of(left).function.globals:
+            return True  # a variable of the module that the function fills
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
@@ -273,12 +273,6 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
             isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
         )
     return False
-
-
-def _is_global(name: ast.Name, facts: FileFacts) -> bool:
-    """Whether a function gives a variable of its module a value: ``global attention``."""
-    declared = (part.names for part in walk(facts.scope_of(name).function.node) if isinstance(part, ast.Global))
-    return any(name.id in names for names in declared)
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
