@@ -11,16 +11,17 @@ from torchlint.facts.code.callers import passed
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
-from torchlint.facts.values import torch_table
 from torchlint.facts.values.tested import is_tensor
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Device, Kind, Use
 from torchlint.rule.site import Site
 
 NUMBERS = frozenset({"builtins.float", "builtins.int"})
 """The functions of Python that read the number of a tensor."""
 _MAKER = "torch.tensor"
+_PICKING = method_names("list deque dict", returns="element")
 _TO_HOST = frozenset({"cpu", "to", "detach"})
 _BARE = frozenset({"cpu", "detach"})
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
@@ -122,7 +123,7 @@ class Readbacks(Fact):
         if kind is not Kind.UNKNOWN:
             return kind is Kind.TENSOR
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if not torch_table.is_method(node.func.attr):
+            if node.func.attr in _PICKING:
                 return False  # settings.get("low", 0.0)
             node = node.func.value
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
