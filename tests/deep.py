@@ -212,7 +212,8 @@ DEEP: dict[str, Project] = {
         "from m{n} import A{n}\n",
     ),
     "classes of many files in two circles": _many(
-        "from m{m} import A{m}\nfrom m0 import A0\nclass A{n}(A{m}, A0):\n    def f{n}(self, x):\n        return self.f{m}(x)\n",
+        "from m{m} import A{m}\nfrom m0 import A0\nclass A{n}(A{m}, A0):\n"
+        "    def f{n}(self, x):\n        return self.f{m}(x)\n",
         "A{n}().f{n}(obs)",
         "",
         "from m{n} import A{n}\n",
