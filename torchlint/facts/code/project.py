@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -17,12 +18,14 @@ from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts,
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import only_defines
+from torchlint.facts.code.tree import names_in
 from torchlint.facts.hotness import protocols
 from torchlint.late import dataclass, regex
 from torchlint.models import Models
 
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8
+_WORD = regex(rb"[\w\x80-\xff]+")
 _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
@@ -56,6 +59,7 @@ class Project(Fact):
     _unused: frozenset[str] | None = None
     _backends: Backends | None = None
     _quoted: frozenset[bytes] | None = None
+    _mentioned: frozenset[str] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
 
     # names ----------------------------------------------------------------------------------------------------------
@@ -124,6 +128,13 @@ class Project(Fact):
             texts = (file.source.utf8 for file in self.files.values())
             self._quoted = frozenset(found[2] for text in texts for found in _QUOTED.finditer(text))
         return name.encode() in self._quoted
+
+    def mentions(self, cls: str) -> bool:
+        """Whether any code reads the name of a class, or has it in quotes; imports and the definition do neither."""
+        if self._mentioned is None:
+            ours = frozenset(each.name for each in self.classes.values())
+            self._mentioned = frozenset().union(*(_read_of(facts, ours) for facts in self.files.values()))
+        return cls in self._mentioned or self.quotes(cls)
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
         """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""
@@ -425,6 +436,14 @@ _PLAIN_BASES = ("builtins.", "typing.", "abc.")
 def _is_none(binding: Binding) -> bool:
     """``torch = None`` in the handler of an optional import does not hide what the import binds."""
     return isinstance(binding.value, ast.Constant) and binding.value.value is None
+
+
+def _read_of(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
+    """Which names of classes the code of a file reads."""
+    words = Counter(_WORD.findall(facts.source.utf8))
+    words.subtract(scope.name.encode() for scope in facts.scopes if scope.kind == "class")
+    asked = classes.intersection(word.decode(errors="replace") for word, count in words.items() if count > 0)
+    return asked.intersection(names_in(facts.tree)) if asked else asked
 
 
 def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:
