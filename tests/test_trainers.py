@@ -238,6 +238,8 @@ def test_a_relayed_call_on_an_unknown_handle_is_linked_by_name() -> None:
     """A method of a name that containers have, too, is meant by a relayed call alone."""
     assert reached(f"{ACTORS}def run(actor):\n    actor.get.remote()", "actor.get.remote()") == {"get"}
     assert reached(f"{ACTORS}def run(actor):\n    actor.get()", "actor.get()") == set()
+    trains = "class Actor:\n    def train(self, step):\n        return step\n"
+    assert reached(f"{trains}def run(actor):\n    actor.train.remote(True)", "actor.train.remote(True)") == {"train"}
 
 
 def test_what_a_handle_stands_for_is_the_result() -> None:

@@ -78,7 +78,7 @@ class _Linker:
             self.graph.unlinked.add(func.attr)
             if (func.attr in _COMMON and not relays) or func.attr.startswith("__"):
                 continue
-            if func.attr == "train" and self._switches(facts, call, func):
+            if func.attr == "train" and not relays and self._switches(facts, call, func):
                 continue
             like = (self.graph.groups[facts.path], func.attr, shape_of(call), relays)
             if not self._fitting(like):
