@@ -339,3 +339,23 @@ def test_what_a_tokenizer_makes_lies_on_the_host() -> None:
     made = "show(tokenizer(texts, return_tensors='pt')['input_ids'])"
     assert shown(made).device is Device.CPU
     assert shown("show(chat.apply_chat_template(x, return_tensors='pt', device='cuda'))").device is not Device.CPU
+
+
+NAMED = {
+    "agents.py": "class Ppo:\n    def act(self, x):\n        return 1.0\ndef advantages(x):\n    return 1.0\n",
+    "run.py": "import importlib\nfrom hydra.utils import get_class, get_method, instantiate\nshow({})\n",
+}
+
+
+def test_texts_name_modules_classes_and_functions() -> None:
+    """What settings of a program name in full is what the name means, where the program writes the name itself."""
+    for made, kind in (
+        ('instantiate({"_target_": "agents.Ppo", "rate": 1.0}).act(1)', Kind.NUMBER),
+        ('get_class("agents.Ppo")().act(1)', Kind.NUMBER),
+        ('get_method("agents.advantages")(1)', Kind.NUMBER),
+        ('getattr(importlib.import_module("agents"), "Ppo")().act(1)', Kind.NUMBER),
+        ('instantiate({"_target_": "agents.Sac"}).act(1)', Kind.UNKNOWN),
+        ('getattr(importlib.import_module("numpy"), "Ppo")().act(1)', Kind.UNKNOWN),
+    ):
+        code = Code({**NAMED, "run.py": NAMED["run.py"].format(made)})
+        assert code.value("run.py").kind is kind, made

@@ -111,7 +111,11 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "moves": Attribute(
             "moves a tensor to the host, to an accelerator, or to the device that is given", ("device", "given", "host")
         ),
-        "names": Attribute("runs a method of other objects: the one that its first argument names", ("method",)),
+        "names": Attribute(
+            "takes a text and gives the module, the class, or an object of the class of that name, or runs the method "
+            "of that name",
+            ("class", "method", "module", "object"),
+        ),
         "number": Attribute("makes a number of Python", kind=bool),
         "optimizes": Attribute("an optimizer of parameters", kind=bool),
         "profiles": Attribute("profiles a program: by a schedule, or all of it", ("scheduled", "whole")),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
-from torchlint.facts.code.dynamic import evaluated, looked_up
+from torchlint.facts.code.dynamic import evaluated, looked_up, named
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
@@ -38,6 +38,7 @@ PARTIAL = "functools.partial"
 STARRED = "*"
 """Key of a partial whose arguments are not all written out."""
 
+_NAMED = function_names(names=("class", "module", "object"))
 # Calls that give their argument back in another form, to be called like it.
 _WRAPPERS = function_names(wraps=True)
 
@@ -61,6 +62,10 @@ class CallValues:
                 return added
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
+        if name in _NAMED:
+            found = named(self.ask, facts, node, _NAMED[name]["names"])
+            if found.known:
+                return found
         if name == "builtins.eval" and len(node.args) == 1:
             return self.ask.guess(evaluated(self.ask, facts, node))
         if name == "builtins.dict" and node.keywords and not node.args:
