@@ -209,32 +209,33 @@ class ScalarReadback(Rule):
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     """The read done after its loop, or else as one with its neighbours, and the example that measures this form."""
     torch, imports = module_for(site, "torch", "torch")
-    later = read_afterwards(site, call)
-    if later is not None:
-        rows = tuple(row.format(torch=torch) for row in later.rows)
+    fix = None
+    for found in reversed(reads_together(site, call)):
+        joined = f"{found.targets} = {found.joined.replace('{torch}', torch)}"
         fix = Fix(
-            message="read it once, after the loop",
+            message="read these numbers at once",
             replace=(),
-            elsewhere=later.replaced,
-            behind=((later.loop, "\n".join(rows)),),
-            may_change=later.changes,
-            assumes=later.doubt,
-            imports=imports if rows != later.rows else (),
+            elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
+            ahead=((found.first, joined),) if found.targets else (),
+            assumes=found.doubt,
+            imports=imports,
+            instead=fix,
         )
-        return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
-    found = reads_together(site, call)
-    if found is None:
-        return None, ""
-    joined = found.joined.replace("{torch}", torch)
+    later = read_afterwards(site, call)
+    if later is None:
+        return fix, "three-losses" if fix is not None else ""
+    rows = tuple(row.format(torch=torch) for row in later.rows)
     fix = Fix(
-        message="read these numbers at once",
+        message="read it once, after the loop",
         replace=(),
-        elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
-        ahead=((found.first, f"{found.targets} = {joined}"),) if found.targets else (),
-        assumes=found.doubt,
-        imports=imports,
+        elsewhere=later.replaced,
+        behind=((later.loop, "\n".join(rows)),),
+        may_change=later.changes,
+        assumes=later.doubt,
+        imports=imports if rows != later.rows else (),
+        instead=fix,
     )
-    return fix, "three-losses"
+    return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:
