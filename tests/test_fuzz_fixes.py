@@ -77,12 +77,12 @@ def test_programs_reach_a_fix_that_changes_validation() -> None:
     told = campaign(Task("test", "TL205", number, 2) for number in range(10))
     assert told.differences == []
     assert told.row("TL205").fixes > 5
-    written, choice = program(Task("test", "TL205", 1, 2))
-    drawing = written.text.replace("        return loss.item()", "        torch.rand(1)\n        return loss.item()")
-    assert drawing != written.text
     found = []
-    for _ in range(5):
+    for number in range(8):
+        written, choice = program(Task("test", "TL205", number, 1))
+        drawing = written.text.replace("        return loss.item()", "        torch.rand(1)\n        return loss.item()")
         one = running.chosen(written.inputs, choice)
         before, after = (running.run(written, text, one) for text in (written.text, drawing))
         found.append(running.compared(before, after, written.accept))
     assert any("rng" in told for told in found)
+    assert "" in found  # where the arguments are not valid

@@ -10,7 +10,16 @@ from torchlint.rule import Change
 
 _DEVICE = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
 _IMPORTS = "import torch.distributions as td\nfrom torch.distributions import Beta, Independent, kl_divergence\n"
-_SPREADS = ("self.scale.exp()", "h.abs()", "h", "torch.ones_like(h)", "F.softplus(h) + 1e-3", "0.5", "self.scale")
+_SPREADS = (
+    "self.scale.exp()",
+    "h.abs()",
+    "h",
+    "torch.ones_like(h)",
+    "F.softplus(h) + 1e-3",
+    "0.5",
+    "self.scale",
+    "self.scale.exp()",
+)
 _CHANCES = ("torch.sigmoid(h)", "torch.softmax(h, -1)", "h", "h.abs()", "torch.full_like(h, 0.5)")
 _BUILT = (
     *("Categorical(logits={h})", "Categorical({p})", "Categorical(probs={p})", "td.Categorical(None, {h})"),
@@ -27,18 +36,18 @@ _BUILT = (
 )
 _USES = (
     *("action = dist.sample()", "action = dist.sample((2,))", "action = dist.sample() * 3", "action = h.argmax(-1)"),
-    *("action = dist.rsample()", "action = torch.zeros(3)", "action = dist.mean", "action = h"),
+    *("action = dist.rsample()", "action = torch.zeros(3)", "action = dist.sample()", "action = h"),
 )
 _ENDS = (
-    *("dist.log_prob(action)", "dist.log_prob(action).sum(-1)", "dist.entropy()", "dist.mean", "dist.variance"),
-    *("dist.log_prob(action.clamp(-0.9, 0.9))", "kl_divergence(dist, dist)", "dist.cdf(action)", "dist.stddev"),
+    *("dist.log_prob(action)", "dist.log_prob(action).sum(-1)", "dist.log_prob(dist.sample())", "action.detach()"),
+    *("dist.entropy()", "dist.log_prob(action.clamp(0.1, 0.9))", "kl_divergence(dist, dist)", "dist.mean"),
 )
 _OWN = "class Own(Normal):\n    def __init__(self, loc, scale):\n        super().__init__(loc, scale)\n\n\n"
 
 
 def distributing(code: str, choice: random.Random) -> Program:
     """Distributions in an update, once or more often, with what is computed from them."""
-    rows = ["h = self.net(x.to(device))"]
+    rows = ["h = self.net(x.to(device).float().reshape(-1, 3))"]
     for number in range(choice.randint(1, 3)):
         h, s, p = choice.choice(("h", "h", "h * 2", "h.double()")), choice.choice(_SPREADS), choice.choice(_CHANCES)
         made = choice.choice(_BUILT).format(h=h, s=s, p=p)

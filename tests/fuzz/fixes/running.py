@@ -195,10 +195,10 @@ def _without_autocast() -> None:
 def compared(before: Run, after: Run, accepted: Collection[Change] = ()) -> str:
     """How two runs differ, in words; empty: not at all.
 
-    A run that refuses its input promises no class of exception. One that raised in any of its steps, where it may go on
-    since validation is accepted, is another run from there.
+    A run that refuses its input promises no class of exception. One in which a value was refused in any step, where it
+    may go on since validation is accepted, is another run from there.
     """
-    if Change.VALIDATION in accepted and (before.seen.raised is not None or _raised_in_a_step(before.seen.value)):
+    if Change.VALIDATION in accepted and (before.seen.raised is ValueError or _refused_a_value(before.seen.value)):
         return ""
     both = before.seen.raised is not None and after.seen.raised is not None
     if before.vanishing or (both and (before.refuses or after.refuses)):
@@ -210,11 +210,11 @@ def compared(before: Run, after: Run, accepted: Collection[Change] = ()) -> str:
     return "; ".join(filter(None, (other, *sorted(f"changes {change.value}" for change in changes))))
 
 
-def _raised_in_a_step(value: object) -> bool:
-    """Whether what a program gave tells of an exception in one of the steps that ``drive`` took."""
+def _refused_a_value(value: object) -> bool:
+    """Whether what a program gave tells that one of the steps that ``drive`` took refused a value."""
     if isinstance(value, (list, tuple)):
-        return any(map(_raised_in_a_step, value))
-    return isinstance(value, str) and value.endswith("Error")
+        return any(map(_refused_a_value, value))
+    return isinstance(value, str) and value == ValueError.__name__
 
 
 def _class(one: Run) -> str:
