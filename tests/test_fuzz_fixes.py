@@ -80,7 +80,9 @@ def test_programs_reach_a_fix_that_changes_validation() -> None:
     found = []
     for number in range(8):
         written, choice = program(Task("test", "TL205", number, 1))
-        drawing = written.text.replace("        return loss.item()", "        torch.rand(1)\n        return loss.item()")
+        drawing = written.text.replace(
+            "        return loss.item()", "        torch.rand(1)\n        return loss.item()"
+        )
         one = running.chosen(written.inputs, choice)
         before, after = (running.run(written, text, one) for text in (written.text, drawing))
         found.append(running.compared(before, after, written.accept))
