@@ -108,8 +108,9 @@ class ReadingTogether(Fact):
         found = []
         for node in unconditional(stmt):
             read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
-            if read is not None and read.how != "int()" and self._is_pure(facts, read.source):
-                found.append(read)
+            if read is not None and read.how != "int()" and not _holds_comment(facts, read.call):
+                if self._is_pure(facts, read.source):
+                    found.append(read)
         return sorted(found, key=lambda read: (read.call.lineno, read.call.col_offset))
 
     def _is_pure(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -226,6 +227,11 @@ class ReadingTogether(Fact):
         """Whether a statement changes something in place of which it is not known whether it is a tensor."""
         target = _changed(stmt)
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
+
+
+def _holds_comment(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call of several rows may hold a comment, which would be lost with it."""
+    return call.end_lineno != call.lineno and "#" in (ast.get_source_segment(facts.source.text, call) or "")
 
 
 def _changed(stmt: ast.stmt) -> ast.expr | None:
