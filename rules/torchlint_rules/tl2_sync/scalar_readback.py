@@ -208,7 +208,8 @@ class ScalarReadback(Rule):
             if fix is None and read.uses == {Use.REPORTED} and not site.compiling.scripted():
                 fix = _reported(site, read)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
-            yield Report(call, message, fix, shared=_SHARED, figure=figure)
+            flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
+            yield Report(call, message, fix, shared=_SHARED, figure=figure, flow=flow)
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
