@@ -156,7 +156,7 @@ def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     return list_of(STRING) if name == "keys" and source.keys else UNKNOWN
 
 
-def is_display(node: ast.expr | None) -> bool:
+def makes_dict(node: ast.expr | None) -> bool:
     """Whether an expression makes a new dict: ``{}``, ``dict()``."""
     return isinstance(node, ast.Dict) or (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
