@@ -117,6 +117,23 @@ def test_another_open_document_makes_a_line_hot_and_cold(project):
     asyncio.run(talk())
 
 
+def test_an_address_with_escapes_is_the_same_document_everywhere(project):
+    folder = project / "of 100% = all"
+    folder.mkdir()
+
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(folder / "new.py", TRAIN.replace("from agent import Agent\n", AGENT.strip() + "\n"))
+            assert "%20" in uri
+            found = await client.diagnostics(uri, 1)
+            assert [each.code for each in found] == ["TL101"]
+            assert len(await client.actions(uri, LINE, only=["quickfix"])) == 2
+            client.change(uri, "", 2)
+            assert await client.diagnostics(uri, 2) == []
+
+    asyncio.run(talk())
+
+
 @pytest.mark.parametrize("resolve", [True, False])
 def test_fixes_are_code_actions(project, resolve):
     async def talk():

@@ -181,7 +181,8 @@ class Server(LanguageServer):
 
     def _texts(self) -> dict[str, str]:
         """The open Python documents that are files or are to become one."""
-        documents = self.workspace.text_documents.items()
+        # By the address as the editor spells it: the keys of the workspace have lost their escapes.
+        documents = ((document.uri, document) for document in self.workspace.text_documents.values())
         return {
             uri: document.source
             for uri, document in documents
