@@ -128,11 +128,13 @@ class Answers:
             words = f"hot here: {hop.name}" if number == 0 else f"→ {hop.name}"
             yield types.DiagnosticRelatedInformation(types.Location(uri, place), words)
 
-    def _touching(self, wanted: types.Range) -> Iterator[Finding]:
+    def _touching(self, wanted: types.Range) -> list[Finding]:
+        """The findings on whose rows, or on the rows of whose statement, a range lies; what it touches itself first."""
+        first, last = wanted.start.line + 1, wanted.end.line + 1
+        near = [each for each in self.linted.findings if _rows(each).start <= last and first < _rows(each).stop]
         start, end = (_place(place) for place in (wanted.start, wanted.end))
-        for finding in self.linted.findings:
-            if self._positions.place(finding.start) <= end and start <= self._positions.place(finding.end):
-                yield finding
+        place = self._positions.place
+        return sorted(near, key=lambda each: not (place(each.start) <= end and start <= place(each.end)))
 
     def _action(self, title: str, finding: Finding, edit: types.WorkspaceEdit, *, preferred: bool) -> types.CodeAction:
         return types.CodeAction(
@@ -165,6 +167,11 @@ class Answers:
 
     def _range(self, start: Position, end: Position) -> types.Range:
         return _range(self._positions.place(start), self._positions.place(end))
+
+
+def _rows(finding: Finding) -> range:
+    """The rows of what a finding is about, and of its statement; of a compound one, of its header."""
+    return range(min(finding.start.row, finding.rows[0]), max(finding.end.row, finding.rows[1]) + 1)
 
 
 def _alternatives(fix: PlainFix | None) -> Iterator[PlainFix]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
@@ -13,6 +14,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from torchlint.engine.result import UnusableError
+from torchlint.engine.session_state import AnalysisCancelled
 from torchlint.server.answers import FIX_ALL, SOURCE, Answers, wants_fix_all
 from torchlint.server.session import Linted, Outcome, Session
 from torchlint.settings.check import SettingsError
@@ -20,8 +22,9 @@ from torchlint.sources.text import Source
 
 _Answer = TypeVar("_Answer")
 
-# Seconds without a keystroke after which a document is linted.
+# Seconds without a keystroke after which an edited document is looked at, and after which its whole project is.
 _PAUSE = 0.25
+_REST = 1.0
 _WATCHED = ("**/*.py", "**/pyproject.toml", "**/torchlint.toml", "**/.torchlint.toml")
 
 
@@ -80,12 +83,14 @@ class Server(LanguageServer):
         self._worker = ThreadPoolExecutor(max_workers=1)
         self._linted: dict[str, Linted] = {}
         self._turn = 0
+        self._settling: asyncio.Future[None] | None = None
         self._told: tuple[str, ...] = ()
         self._shut = False
         self.in_order = True
 
     def shutdown(self) -> None:
         """End now: the thread that reads is not waited for, since the next line may never come."""
+        self._turn += 1
         for pool in (self._worker, self.thread_pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -97,29 +102,86 @@ class Server(LanguageServer):
         """Take note that the editor leaves, asked for or not."""
         self.in_order = self._shut
 
-    async def refresh(self, pause: float = 0.0) -> None:
-        """Lint all open documents and publish what was found, unless something changes meanwhile."""
+    async def refresh(self, pause: float = 0.0, edited: str = "") -> None:
+        """Lint all open documents and publish what was found, unless something changes meanwhile.
+
+        Of a document that was ``edited`` a preview comes first, where there can be one.
+        """
         self._turn += 1
         turn = self._turn
-        await asyncio.sleep(pause)
-        if turn != self._turn:
-            return
-        texts = self._texts()
-        outcome = await self._work(lambda: self._session.lint({_path(uri): text for uri, text in texts.items()}))
-        if turn != self._turn:
-            return
-        self._take(outcome, texts)
+        settling = self._settling = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.sleep(pause)
+            if turn == self._turn and await self._previewed(edited, turn):
+                await asyncio.sleep(_REST)
+            if turn == self._turn:
+                await self._analyse(turn)
+        finally:
+            settling.set_result(None)
 
-    async def current(self, uri: str) -> Answers | None:
-        """The answers about a document as it is now; ``None`` for one that is not open."""
+    async def _previewed(self, uri: str, turn: int) -> bool:
+        """Publish what can be said of an edited document at once; whether there was anything to say."""
         texts = self._texts()
         if uri not in texts:
-            return None
-        known = self._linted.get(uri)
-        if known is None or known.source.text != texts[uri]:
-            outcome = await self._work(lambda: self._session.lint({_path(each): text for each, text in texts.items()}))
-            self._take(outcome, texts)
-        return self._answers(uri) if uri in self._linted else None
+            return False
+        by_path = {_path(each): text for each, text in texts.items()}
+        linted = await self._work(lambda: self._session.preview(_path(uri), by_path))
+        if linted is None or turn != self._turn or uri not in self._texts():
+            return False
+        self._publish(uri, linted)
+        return True
+
+    async def _analyse(self, turn: int) -> None:
+        """Lint all open documents as a whole, unless something changes meanwhile."""
+        texts = self._texts()
+        by_path = {_path(uri): text for uri, text in texts.items()}
+
+        def checkpoint() -> None:
+            if turn != self._turn:
+                raise AnalysisCancelled
+
+        async with self._progress(texts):
+            try:
+                outcome = await self._work(lambda: self._session.lint(by_path, checkpoint))
+            except AnalysisCancelled:
+                return
+        self._take(outcome, texts)
+
+    async def current(self, uri: str, *, wait: bool = False) -> Answers | None:
+        """The final answers about a document as it is now; ``None`` where it is closed, or changes meanwhile.
+
+        With ``wait`` its project is analysed when the user rests, else now.
+        """
+        if wait and self._settling is not None and not self._is_final(uri):
+            await asyncio.shield(self._settling)
+            return self._answers(uri) if self._is_final(uri) else None
+        if uri in self._texts() and not self._is_final(uri):
+            await self._analyse(self._turn)
+        return self._answers(uri) if self._is_final(uri) else None
+
+    def _is_final(self, uri: str) -> bool:
+        """Whether what was published of a document are the final findings in its text."""
+        return self._is_current(uri) and self._linted[uri].final
+
+    def _is_current(self, uri: str) -> bool:
+        """Whether what was published of a document was found in its text."""
+        known, text = self._linted.get(uri), self._texts().get(uri)
+        return known is not None and text is not None and known.is_of(text)
+
+    @asynccontextmanager
+    async def _progress(self, texts: Mapping[str, str]) -> AsyncIterator[None]:
+        """Tell the editor of an analysis that takes a while: the first one of a document."""
+        window = self.client_capabilities.window
+        if window is None or not window.work_done_progress or texts.keys() <= self._linted.keys():
+            yield
+            return
+        token = f"torchlint-{self._turn}"
+        await self.work_done_progress.create_async(token)
+        self.work_done_progress.begin(token, types.WorkDoneProgressBegin("torchlint", message="analysing the project"))
+        try:
+            yield
+        finally:
+            self.work_done_progress.end(token, types.WorkDoneProgressEnd())
 
     async def fix_all(self, uri: str) -> types.WorkspaceEdit | None:
         """The edits that ``--fix`` makes in a document; ``None`` where it makes none."""
@@ -132,7 +194,8 @@ class Server(LanguageServer):
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """The page of a rule."""
-        answers = await self.current(params.text_document.uri)
+        uri = params.text_document.uri
+        answers = self._answers(uri) if self._is_current(uri) else await self.current(uri)
         if answers is None:
             return None
         path = answers.linted.source.path
@@ -160,18 +223,21 @@ class Server(LanguageServer):
         """Publish what was found in the documents that are still open."""
         for uri in texts.keys() & self._texts().keys():
             linted = outcome.linted.get(_path(uri))
-            if linted is not None:
-                self._linted[uri] = linted
-                answers = self._answers(uri)
-                self.text_document_publish_diagnostics(
-                    types.PublishDiagnosticsParams(uri, answers.diagnostics(), answers.version)
-                )
+            if linted is not None and linted.is_of(self._texts()[uri]):
+                self._publish(uri, linted)
         told = tuple(dict.fromkeys(outcome.complaints))
         if told != self._told:
             self._told = told
             for complaint in told:
                 message = types.ShowMessageParams(types.MessageType.Error, f"torchlint: {complaint}")
                 self.window_show_message(message)
+
+    def _publish(self, uri: str, linted: Linted) -> None:
+        self._linted[uri] = linted
+        answers = self._answers(uri)
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri, answers.diagnostics(), answers.version)
+        )
 
     def _answers(self, uri: str) -> Answers:
         document = self.workspace.get_text_document(uri)
@@ -224,8 +290,8 @@ def server(version: str) -> Server:
         await ls.refresh()
 
     @made.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def changed(ls: Server, _params: types.DidChangeTextDocumentParams) -> None:
-        await ls.refresh(_PAUSE)
+    async def changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+        await ls.refresh(_PAUSE, params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(ls: Server, _params: types.DidSaveTextDocumentParams) -> None:
@@ -251,7 +317,9 @@ def _answer(made: Server) -> None:
     @made.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(kinds, resolve_provider=True))
     async def code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri, only = params.text_document.uri, params.context.only
-        answers = await ls.current(uri)
+        # Editors ask wherever the cursor goes, also while the user types.
+        unasked = params.context.trigger_kind is types.CodeActionTriggerKind.Automatic
+        answers = await ls.current(uri, wait=unasked)
         if answers is None:
             return []
         actions = list(answers.actions(params.range, only))

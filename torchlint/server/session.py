@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
 from torchlint.engine.figures import Shipped, shipped
-from torchlint.engine.linting import Parsed
+from torchlint.engine.preview import previewed
 from torchlint.engine.result import Result, UnusableError
 from torchlint.engine.rules import load_rules
 from torchlint.engine.run import Reach, check
+from torchlint.engine.session_state import SessionState
 from torchlint.late import dataclass
 from torchlint.rule import Finding, Rule
 from torchlint.settings.check import SettingsError
@@ -27,7 +28,7 @@ class Linted:
     """What was found in the text of one document; ``root`` is the folder that paths in findings start from.
 
     ``docs`` is the address of the documentation of the rules, empty where there is none. ``others`` are the texts of
-    the other files that fixes change, by name.
+    the other files that fixes change, by name. ``final``: its project was analysed as a whole.
     """
 
     source: Source
@@ -35,6 +36,11 @@ class Linted:
     findings: tuple[Finding, ...] = ()
     docs: str = ""
     others: Mapping[str, Source] = field(default_factory=dict)
+    final: bool = True
+
+    def is_of(self, text: str) -> bool:
+        """Whether it was found in this text."""
+        return self.source.utf8 == text.encode("utf-8", "replace")
 
 
 @dataclass(slots=True)
@@ -49,16 +55,34 @@ class Outcome:
 class Session:
     """The work of one server; not for two threads at once."""
 
-    _parsed: dict[Path, Parsed] = field(default_factory=dict)
+    _states: dict[Path, SessionState] = field(default_factory=dict)
+    _checkpoint: Callable[[], None] = lambda: None
 
-    def lint(self, texts: Mapping[Path, str]) -> Outcome:
-        """Lint open documents by their absolute paths, whether there are such files or not."""
+    def preview(self, path: Path, texts: Mapping[Path, str]) -> Linted | None:
+        """What can be said of an edited document at once; ``None`` where its project must be analysed as a whole."""
+        root = project_root(path)
+        state = self._states.get(root)
+        if state is None:
+            return None
+        sources = [_source(each, text, root) for each, text in texts.items() if project_root(each) == root]
+        source = next(source for source in sources if source.path == path)
+        found = previewed(state, source.name, {each.name: each for each in sources})
+        if found is None or state.run is None:
+            return None
+        return Linted(source, root, tuple(found), state.run.settings.docs_url or "", final=False)
+
+    def lint(self, texts: Mapping[Path, str], checkpoint: Callable[[], None] = lambda: None) -> Outcome:
+        """Lint open documents by their absolute paths, whether there are such files or not.
+
+        ``checkpoint`` is called again and again, and may raise ``AnalysisCancelled``.
+        """
+        self._checkpoint = checkpoint
         outcome = Outcome()
         by_root: dict[Path, dict[Path, str]] = {}
         for path, text in texts.items():
             by_root.setdefault(project_root(path), {})[path] = text
-        for root in self._parsed.keys() - by_root.keys():
-            del self._parsed[root]
+        for root in self._states.keys() - by_root.keys():
+            del self._states[root]
         for root, mine in by_root.items():
             sources = {path: _source(path, text, root) for path, text in mine.items()}
             outcome.linted.update((path, Linted(source, root)) for path, source in sources.items())
@@ -101,10 +125,12 @@ class Session:
     def _check(self, settings: Settings, sources: Sequence[Source]) -> Result:
         own = Nested(settings, {})
         opened = [source for source in sources if _is_linted(source, own(source.path))]
-        parsed = self._parsed.setdefault(settings.root, {})
-        return check(
-            (), settings, own=own, opened=opened, parsed=parsed, reach=Reach.OWN if settings.fix else Reach.PROJECT
-        )
+        state = self._states.setdefault(settings.root, SessionState(self._check_in))
+        reach = Reach.OWN if settings.fix else Reach.PROJECT
+        return check((), settings, own=own, opened=opened, parsed=state.parsed, reach=reach, session=state)
+
+    def _check_in(self) -> None:
+        self._checkpoint()
 
 
 def _settings(root: Path, *, fix: bool) -> Settings:

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, methods, passed
+from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
@@ -81,6 +82,16 @@ class Values(Fact):
         values._ask.guessed = self._ask.guessed
         if isinstance(self._ask.solver, Provisional):
             values._ask.solver.learn(self._ask.solver.lasting())
+        return values
+
+    def edited(self, project: Project, callers: Mapping[Scope, list[Caller]], edits: FileEdits) -> Values:
+        """Values of a project in which files were edited; answers about the rest are kept as they were.
+
+        They may rest on what the edit changed, so they are no proof.
+        """
+        values = Values(project, callers, provisional=True, guesses=self.guesses, _arrays=self._arrays)
+        values._ask.guessed = self._ask.guessed
+        values._ask.solver.learn(self._ask.solver.about(lambda question: not _concerns(question, edits)))
         return values
 
     @property
@@ -486,3 +497,11 @@ class Values(Fact):
 def _is_slice(index: ast.expr) -> bool:
     """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
     return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
+
+
+def _concerns(question: Question, edits: FileEdits) -> bool:
+    """Whether a question is one about an edited file."""
+    if isinstance(question, Scope):
+        return edits.is_old(question.file)
+    place = question[0]
+    return place in edits.classes if isinstance(place, str) else edits.is_old(place)
