@@ -51,12 +51,16 @@ class Outcome:
     complaints: list[str] = field(default_factory=list)
 
 
+def _go_on() -> None:
+    """Let the work go on."""
+
+
 @dataclass(slots=True)
 class Session:
     """The work of one server; not for two threads at once."""
 
     _states: dict[Path, SessionState] = field(default_factory=dict)
-    _checkpoint: Callable[[], None] = lambda: None
+    _checkpoint: Callable[[], None] = _go_on
 
     def preview(self, path: Path, texts: Mapping[Path, str]) -> Linted | None:
         """What can be said of an edited document at once; ``None`` where its project must be analysed as a whole."""
@@ -71,12 +75,18 @@ class Session:
             return None
         return Linted(source, root, tuple(found), state.run.settings.docs_url or "", final=False)
 
-    def lint(self, texts: Mapping[Path, str], checkpoint: Callable[[], None] = lambda: None) -> Outcome:
+    def lint(self, texts: Mapping[Path, str], checkpoint: Callable[[], None] = _go_on) -> Outcome:
         """Lint open documents by their absolute paths, whether there are such files or not.
 
         ``checkpoint`` is called again and again, and may raise ``AnalysisCancelled``.
         """
         self._checkpoint = checkpoint
+        try:
+            return self._lint(texts)
+        finally:
+            self._checkpoint = _go_on
+
+    def _lint(self, texts: Mapping[Path, str]) -> Outcome:
         outcome = Outcome()
         by_root: dict[Path, dict[Path, str]] = {}
         for path, text in texts.items():
