@@ -19,18 +19,31 @@ class Client(LanguageClient):
         self.published = {}
         self.messages = []
         self.registered = []
+        self.progressed = []
+        self.counts = {}
         self.news = asyncio.Condition()
 
         @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         async def publish(params):
             async with self.news:
                 self.published[params.uri] = params
+                self.counts.setdefault(params.uri, []).append((params.version, len(params.diagnostics)))
                 self.news.notify_all()
 
         @self.feature(types.WINDOW_SHOW_MESSAGE)
         async def show(params):
             async with self.news:
                 self.messages.append(params.message)
+                self.news.notify_all()
+
+        @self.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+        def create(_params):
+            return None
+
+        @self.feature(types.PROGRESS)
+        async def progress(params):
+            async with self.news:
+                self.progressed.append(params.value["kind"] if isinstance(params.value, dict) else params.value.kind)
                 self.news.notify_all()
 
         @self.feature(types.CLIENT_REGISTER_CAPABILITY)
@@ -59,7 +72,14 @@ class Client(LanguageClient):
 
     async def actions(self, uri, line, only=None, diagnostics=()):
         place = types.Range(types.Position(line, 0), types.Position(line, 200))
-        context = types.CodeActionContext(list(diagnostics), only)
+        return await self._actions(uri, place, types.CodeActionContext(list(diagnostics), only))
+
+    async def actions_at(self, uri, line, column, only=None, trigger=None):
+        """The actions for a cursor."""
+        place = types.Position(line, column)
+        return await self._actions(uri, types.Range(place, place), types.CodeActionContext([], only, trigger))
+
+    async def _actions(self, uri, place, context):
         params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, context)
         return list(await self.text_document_code_action_async(params) or ())
 
@@ -79,6 +99,7 @@ async def client_of(folder, *, resolve=True, units=None, python=sys.executable, 
     watched = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
     capabilities = types.ClientCapabilities(
         text_document=types.TextDocumentClientCapabilities(code_action=action),
+        window=types.WindowClientCapabilities(work_done_progress=True),
         workspace=types.WorkspaceClientCapabilities(did_change_watched_files=watched),
         general=types.GeneralClientCapabilities(position_encodings=units),
     )

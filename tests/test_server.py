@@ -160,6 +160,52 @@ def test_fixes_are_code_actions(project, resolve):
     asyncio.run(talk())
 
 
+@pytest.mark.parametrize("column", [0, 10, 200])
+def test_a_cursor_anywhere_on_the_rows_of_a_statement_gets_its_fixes(project, column):
+    text = AGENT.replace("torch.FloatTensor([obs])", "torch.FloatTensor(\n            [obs]\n        )")
+
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", text)
+            for line in (LINE, LINE + 1, LINE + 2):
+                titles = [each.title for each in await client.actions_at(uri, line, column, only=["quickfix"])]
+                assert titles[0] == "Use torch.as_tensor (TL101)"
+            assert await client.actions_at(uri, LINE + 3, 0, only=["quickfix"]) == []
+            assert await client.actions_at(uri, LINE - 1, 4, only=["quickfix"]) == []
+
+    asyncio.run(talk())
+
+
+def test_an_edit_shows_first_as_a_preview_and_then_for_good(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            await client.diagnostics(uri, 1)
+            client.change(uri, AGENT.replace("self.policy(x)", "self.policy(torch.FloatTensor([obs]))"), 2)
+            assert len(await client.diagnostics(uri, 2)) == 2
+            # Editors ask wherever the cursor goes; they get what the whole analysis says, once it was made.
+            automatic = await client.actions_at(uri, LINE + 1, 0, trigger=types.CodeActionTriggerKind.Automatic)
+            assert [each.title for each in automatic][-1] == "torchlint: fix all safe"
+            assert any("TL101" in each.title and "Ignore" not in each.title for each in automatic)
+            assert [count for version, count in client.counts[uri] if version == 2] == [2, 2]
+
+    asyncio.run(talk())
+
+
+def test_the_first_analysis_of_a_document_shows_progress(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            await client.diagnostics(uri, 1)
+            await client.until(lambda: len(client.progressed) == 2)
+            assert client.progressed == ["begin", "end"]
+            client.change(uri, AGENT + "#\n", 2)
+            await client.diagnostics(uri, 2)
+            assert client.progressed == ["begin", "end"]
+
+    asyncio.run(talk())
+
+
 def test_fix_all_takes_what_the_settings_accept_and_nothing_more(project):
     unsafe = AGENT.replace("[obs]", "self.memory(obs)")
 
@@ -208,6 +254,24 @@ def test_hover_shows_the_page_of_the_rule(project):
             assert hover.range.start.character == 6
             assert await client.hover(uri, 0, 0) is None
             assert await client.hover(uri, 1000, 0) is None
+
+    asyncio.run(talk())
+
+
+def test_a_command_says_why_a_line_is_hot(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+
+            async def explained(line, of=uri):
+                params = types.ExecuteCommandParams("torchlint.server.explainHot", [of, line])
+                return await client.workspace_execute_command_async(params)
+
+            told = await explained(LINE)
+            assert "agent.py:6 runs once per environment step" in told
+            assert "train.py:6" in told
+            assert await explained(1) == "there is no statement on line 2 of agent.py"
+            assert await explained(LINE, uris.from_fs_path(str(project / "train.py"))) is None
 
     asyncio.run(talk())
 

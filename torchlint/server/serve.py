@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from torchlint.engine.result import UnusableError
+from torchlint.engine.result import NoCodeError, UnusableError
 from torchlint.engine.session_state import AnalysisCancelled
 from torchlint.server.answers import FIX_ALL, SOURCE, Answers, wants_fix_all
 from torchlint.server.session import Linted, Outcome, Session
@@ -21,6 +21,8 @@ from torchlint.settings.check import SettingsError
 from torchlint.sources.text import Source
 
 _Answer = TypeVar("_Answer")
+EXPLAIN_HOT = "torchlint.server.explainHot"
+"""A command that takes the address of a document and a 0-based line, and gives text."""
 
 # Seconds without a keystroke after which an edited document is looked at, and after which its whole project is.
 _PAUSE = 0.25
@@ -205,6 +207,17 @@ class Server(LanguageServer):
             return None
         return answers.hover(params.position, rules, figures)
 
+    async def explain_hot(self, uri: str, line: int) -> str | None:
+        """Why a 0-based line runs as often as it does; ``None`` for a document that is not open."""
+        answers = await self.current(uri)
+        if answers is None:
+            return None
+        path = answers.linted.source.path
+        try:
+            return await self._work(lambda: self._session.explain(path, line + 1))
+        except NoCodeError as error:
+            return str(error)
+
     def forget(self, uri: str) -> None:
         """Take the findings of a closed document from the editor."""
         self._linted.pop(uri, None)
@@ -338,6 +351,10 @@ def _answer(made: Server) -> None:
         if isinstance(uri, str):
             action.edit = await ls.fix_all(uri)
         return action
+
+    @made.command(EXPLAIN_HOT)
+    async def explain_hot(ls: Server, uri: str, line: int) -> str | None:
+        return await ls.explain_hot(uri, line)
 
     @made.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
+from torchlint.engine.explaining import explain_open
 from torchlint.engine.figures import Shipped, shipped
 from torchlint.engine.preview import previewed
-from torchlint.engine.result import Result, UnusableError
+from torchlint.engine.result import NoCodeError, Result, UnusableError
 from torchlint.engine.rules import load_rules
 from torchlint.engine.run import Reach, check
 from torchlint.engine.session_state import SessionState
 from torchlint.late import dataclass
+from torchlint.report.hotness import render
 from torchlint.rule import Finding, Rule
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import Nested, load_settings
@@ -21,6 +23,9 @@ from torchlint.settings.model import Settings
 from torchlint.settings.root import located, project_root
 from torchlint.sources.globs import Globs
 from torchlint.sources.text import Source
+
+# Columns of what explains a line.
+_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,20 @@ class Session:
         result = self._check(_settings(root, fix=True), sources)
         file = next((file for file in result.fixed.values() if file.before.path == path), None)
         return (file.before, file.after) if file is not None else None
+
+    def explain(self, path: Path, row: int) -> str:
+        """Why a line of a document runs as often as it does, as text, by the last run over it.
+
+        Raises:
+            NoCodeError: no statement stands on that row, or the text cannot be read.
+        """
+        root = project_root(path)
+        name = Path(os.path.relpath(located(path), root)).as_posix()
+        state = self._states.get(root)
+        if state is None:
+            raise NoCodeError(f"{name} is not open")
+        why = explain_open(state, name, row)
+        return render(f"{name}:{row}", why, color=False, unicode=True, width=_WIDTH)
 
     def rules(self, path: Path) -> tuple[Mapping[str, type[Rule]], Mapping[str, Shipped]]:
         """All rules that a document's settings know and what was measured and counted for them, by code.
