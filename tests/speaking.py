@@ -65,6 +65,26 @@ class Client(LanguageClient):
         self.text_document_did_open(types.DidOpenTextDocumentParams(document))
         return uri
 
+    def open_notebook(self, path, cells):
+        """Open a notebook with code cells; the addresses of the notebook and of its cells."""
+        uri = uris.from_fs_path(str(path))
+        made = [f"vscode-notebook-cell:{uri.removeprefix('file:')}#W{number}" for number in range(len(cells))]
+        listed = [types.NotebookCell(types.NotebookCellKind.Code, each) for each in made]
+        document = types.NotebookDocument(uri, "jupyter-notebook", 1, listed)
+        texts = [types.TextDocumentItem(each, "python", 1, text) for each, text in zip(made, cells, strict=True)]
+        self.notebook_document_did_open(types.DidOpenNotebookDocumentParams(document, texts))
+        return uri, made
+
+    def change_cell(self, uri, cell, text, version):
+        """Change the text of a cell of a notebook."""
+        changed = types.NotebookDocumentCellContentChanges(
+            types.VersionedTextDocumentIdentifier(version, cell),
+            [types.TextDocumentContentChangeWholeDocument(text)],
+        )
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(text_content=[changed]))
+        notebook = types.VersionedNotebookDocumentIdentifier(version, uri)
+        self.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
     def change(self, uri, text, version):
         document = types.VersionedTextDocumentIdentifier(version=version, uri=uri)
         change = types.TextDocumentContentChangeWholeDocument(text)

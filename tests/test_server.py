@@ -367,6 +367,59 @@ def test_without_the_extra_there_is_one_clear_error(tmp_path):
     assert "pip install 'torchlint[server]'" in done.stderr
 
 
+# notebooks ------------------------------------------------------------------------------------------------------------
+
+CELLS = (
+    "%matplotlib inline\nimport torch",
+    "%%bash\nls",
+    "class Agent:\n    def act(self, obs):\n        x = torch.FloatTensor([obs])\n        return self.policy(x)",
+    "agent, obs = Agent(), env.reset()\nfor _ in range(9):\n    obs, *_ = env.step(agent.act(obs))",
+)
+
+
+def test_the_cells_of_an_open_notebook_are_linted_together(project):
+    async def talk():
+        async with client_of(project) as client:
+            notebook, cells = client.open_notebook(project / "run.ipynb", CELLS)
+            (found,) = await client.diagnostics(cells[2], 1)
+            assert (found.code, found.range.start.line, found.range.start.character) == ("TL101", 2, 12)
+            hops = [(each.location.uri, each.location.range.start.line) for each in found.related_information]
+            assert hops == [(cells[3], 1), (cells[2], 1)]
+            assert not any(client.published[each].diagnostics for each in (cells[0], cells[3]))
+            fix, ignore, everything = await client.actions(cells[2], 2)
+            assert fix.edit.document_changes[0].text_document.uri == cells[2]
+            fixed = CELLS[2].replace(
+                "torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype=torch.float32, device="cpu")'
+            )
+            assert applied(CELLS[2], fix.edit) == fixed
+            assert applied(CELLS[2], ignore.edit) == CELLS[2].replace("[obs])", "[obs])  # noqa: TL101")
+            assert applied(CELLS[2], (await client.code_action_resolve_async(everything)).edit) == fixed
+            hover = await client.hover(cells[2], 2, 14)
+            assert "legacy-tensor-constructor" in hover.contents.value
+            assert hover.range.start.line == 2
+            client.change_cell(notebook, cells[2], "# one more\n" + CELLS[2], 2)
+            (found,) = await client.diagnostics(cells[2], 2)
+            assert found.range.start.line == 3
+            client.change_cell(notebook, cells[2], CELLS[2] + "(", 3)
+            assert [each.code for each in await client.diagnostics(cells[2], 3)] == ["TL000"]
+            listed = [types.TextDocumentIdentifier(each) for each in cells]
+            closed = types.DidCloseNotebookDocumentParams(types.NotebookDocumentIdentifier(notebook), listed)
+            client.notebook_document_did_close(closed)
+            await client.until(lambda: not client.published[cells[2]].diagnostics)
+
+    asyncio.run(talk())
+
+
+def test_a_notebook_whose_cells_cannot_be_told_apart_is_left_alone(project):
+    async def talk():
+        async with client_of(project) as client:
+            _, cells = client.open_notebook(project / "run.ipynb", ["# %% torchlint cell 7", CELLS[2]])
+            assert await client.diagnostics(cells[1], 1) == []
+            assert await client.actions(cells[1], 2) == []
+
+    asyncio.run(talk())
+
+
 # how it ends ----------------------------------------------------------------------------------------------------------
 
 

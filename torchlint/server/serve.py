@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +16,8 @@ from pygls.lsp.server import LanguageServer
 from torchlint.engine.result import NoCodeError, UnusableError
 from torchlint.engine.session_state import AnalysisCancelled
 from torchlint.server.answers import FIX_ALL, SOURCE, Answers, wants_fix_all
-from torchlint.server.session import Linted, Outcome, Session
+from torchlint.server.notebooks import SYNCED, Cell, NotebookAnswers, as_json
+from torchlint.server.session import NOTEBOOK, Linted, Outcome, Session
 from torchlint.settings.check import SettingsError
 from torchlint.sources.text import Source
 
@@ -27,6 +28,7 @@ EXPLAIN_HOT = "torchlint.server.explainHot"
 # Seconds without a keystroke after which an edited document is looked at, and after which its whole project is.
 _PAUSE = 0.25
 _REST = 1.0
+_CODE = types.NotebookCellKind.Code
 _WATCHED = ("**/*.py", "**/pyproject.toml", "**/torchlint.toml", "**/.torchlint.toml")
 
 
@@ -80,7 +82,8 @@ class Server(LanguageServer):
     def __init__(self, version: str) -> None:
         """Start without documents."""
         # Whole texts: pygls splits lines where neither editors nor Python do, and so misplaces partial changes.
-        super().__init__(SOURCE, version, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        sync = types.TextDocumentSyncKind.Full
+        super().__init__(SOURCE, version, text_document_sync_kind=sync, notebook_document_sync=SYNCED)
         self._session = Session()
         self._worker = ThreadPoolExecutor(max_workers=1)
         self._linted: dict[str, Linted] = {}
@@ -196,7 +199,7 @@ class Server(LanguageServer):
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """The page of a rule."""
-        uri = params.text_document.uri
+        uri = self.home(params.text_document.uri)
         answers = self._answers(uri) if self._is_current(uri) else await self.current(uri)
         if answers is None:
             return None
@@ -205,23 +208,25 @@ class Server(LanguageServer):
             rules, figures = await self._work(lambda: self._session.rules(path))
         except SettingsError:  # it was told when the document was linted
             return None
-        return answers.hover(params.position, rules, figures)
+        return answers.hover(answers.inside(params.text_document.uri, params.position), rules, figures)
 
     async def explain_hot(self, uri: str, line: int) -> str | None:
         """Why a 0-based line runs as often as it does; ``None`` for a document that is not open."""
-        answers = await self.current(uri)
+        answers = await self.current(self.home(uri))
         if answers is None:
             return None
         path = answers.linted.source.path
+        line = answers.inside(uri, types.Position(line, 0)).line
         try:
             return await self._work(lambda: self._session.explain(path, line + 1))
         except NoCodeError as error:
             return str(error)
 
-    def forget(self, uri: str) -> None:
-        """Take the findings of a closed document from the editor."""
+    def forget(self, uri: str, documents: Iterable[str]) -> None:
+        """Take the findings of a closed document from the editor, which knows it under some addresses."""
         self._linted.pop(uri, None)
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        for document in documents:
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document, []))
 
     def _fixed(self, path: Path, texts: dict[Path, str]) -> tuple[Source, Source] | None:
         try:
@@ -247,26 +252,44 @@ class Server(LanguageServer):
 
     def _publish(self, uri: str, linted: Linted) -> None:
         self._linted[uri] = linted
-        answers = self._answers(uri)
-        self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri, answers.diagnostics(), answers.version)
-        )
+        for document, version, found in self._answers(uri).published():
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document, found, version))
 
     def _answers(self, uri: str) -> Answers:
-        document = self.workspace.get_text_document(uri)
-        units = self.workspace.position_encoding or types.PositionEncodingKind.Utf16
+        units = types.PositionEncodingKind(self.workspace.position_encoding or types.PositionEncodingKind.Utf16).value
         opened = {_path(each): (each, self.workspace.get_text_document(each).version) for each in self._texts()}
-        return Answers(uri, document.version, self._linted[uri], types.PositionEncodingKind(units).value, opened)
+        if uri in self._notebooks():
+            return NotebookAnswers(uri, None, self._linted[uri], units, opened, self._notebooks()[uri])
+        version = self.workspace.get_text_document(uri).version
+        return Answers(uri, version, self._linted[uri], units, opened)
+
+    def home(self, uri: str) -> str:
+        """The address of the document that is linted for an address: of a cell, that of its notebook."""
+        notebook = self.workspace.get_notebook_document(cell_uri=uri)
+        return uri if notebook is None else notebook.uri
+
+    def _notebooks(self) -> dict[str, list[Cell]]:
+        """The Python cells of the open notebooks that are files."""
+        return {
+            notebook.uri: [self._cell(cell.document) for cell in notebook.cells if cell.kind is _CODE]
+            for notebook in self.workspace.notebook_documents.values()
+            if notebook.uri.startswith("file:")
+        }
+
+    def _cell(self, uri: str) -> Cell:
+        document = self.workspace.get_text_document(uri)
+        return Cell(uri, document.version, document.source)
 
     def _texts(self) -> dict[str, str]:
-        """The open Python documents that are files or are to become one."""
+        """The open Python documents that are files or are to become one, and notebooks as JSON."""
         # By the address as the editor spells it: the keys of the workspace have lost their escapes.
         documents = ((document.uri, document) for document in self.workspace.text_documents.values())
-        return {
+        texts = {
             uri: document.source
             for uri, document in documents
-            if document.language_id in ("python", None, "") and uri.startswith("file:") and not uri.endswith(".ipynb")
+            if document.language_id in ("python", None, "") and uri.startswith("file:") and not uri.endswith(NOTEBOOK)
         }
+        return {**texts, **{uri: as_json(cells) for uri, cells in self._notebooks().items()}}
 
 
 def _path(uri: str) -> Path:
@@ -316,7 +339,25 @@ def server(version: str) -> Server:
 
     @made.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-        ls.forget(params.text_document.uri)
+        uri = params.text_document.uri
+        ls.forget(uri, [uri])
+        await ls.refresh()
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    async def notebook_opened(ls: Server, _params: types.DidOpenNotebookDocumentParams) -> None:
+        await ls.refresh()
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    async def notebook_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+        await ls.refresh(_PAUSE, params.notebook_document.uri)
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    async def notebook_saved(ls: Server, _params: types.DidSaveNotebookDocumentParams) -> None:
+        await ls.refresh()
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    async def notebook_closed(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+        ls.forget(params.notebook_document.uri, [cell.uri for cell in params.cell_text_documents])
         await ls.refresh()
 
     _answer(made)
@@ -329,13 +370,15 @@ def _answer(made: Server) -> None:
 
     @made.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(kinds, resolve_provider=True))
     async def code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-        uri, only = params.text_document.uri, params.context.only
+        shown, only = params.text_document.uri, params.context.only
+        uri = ls.home(shown)
         # Editors ask wherever the cursor goes, also while the user types.
         unasked = params.context.trigger_kind is types.CodeActionTriggerKind.Automatic
         answers = await ls.current(uri, wait=unasked)
         if answers is None:
             return []
-        actions = list(answers.actions(params.range, only))
+        wanted = types.Range(answers.inside(shown, params.range.start), answers.inside(shown, params.range.end))
+        actions = list(answers.actions(wanted, only))
         if wants_fix_all(only) and answers.linted.findings:
             action = types.CodeAction("torchlint: fix all safe", FIX_ALL, data={"uri": uri})
             if _resolves(ls.client_capabilities):

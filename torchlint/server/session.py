@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -22,8 +23,10 @@ from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
 from torchlint.settings.root import located, project_root
 from torchlint.sources.globs import Globs
+from torchlint.sources.notebook import NotebookError, read_notebook
 from torchlint.sources.text import Source
 
+NOTEBOOK = ".ipynb"
 # Columns of what explains a line.
 _WIDTH = 100
 
@@ -33,7 +36,8 @@ class Linted:
     """What was found in the text of one document; ``root`` is the folder that paths in findings start from.
 
     ``docs`` is the address of the documentation of the rules, empty where there is none. ``others`` are the texts of
-    the other files that fixes change, by name. ``final``: its project was analysed as a whole.
+    the other files that fixes change, by name. ``final``: its project was analysed as a whole. ``text`` is what the
+    editor has: of a notebook, JSON.
     """
 
     source: Source
@@ -42,10 +46,11 @@ class Linted:
     docs: str = ""
     others: Mapping[str, Source] = field(default_factory=dict)
     final: bool = True
+    text: str = ""
 
     def is_of(self, text: str) -> bool:
         """Whether it was found in this text."""
-        return self.source.utf8 == text.encode("utf-8", "replace")
+        return self.text == text
 
 
 @dataclass(slots=True)
@@ -78,7 +83,7 @@ class Session:
         found = previewed(state, source.name, {each.name: each for each in sources})
         if found is None or state.run is None:
             return None
-        return Linted(source, root, tuple(found), state.run.settings.docs_url or "", final=False)
+        return Linted(source, root, tuple(found), state.run.settings.docs_url or "", final=False, text=texts[path])
 
     def lint(self, texts: Mapping[Path, str], checkpoint: Callable[[], None] = _go_on) -> Outcome:
         """Lint open documents by their absolute paths, whether there are such files or not.
@@ -100,7 +105,7 @@ class Session:
             del self._states[root]
         for root, mine in by_root.items():
             sources = {path: _source(path, text, root) for path, text in mine.items()}
-            outcome.linted.update((path, Linted(source, root)) for path, source in sources.items())
+            outcome.linted.update((path, Linted(source, root, text=mine[path])) for path, source in sources.items())
             try:
                 settings = _settings(root, fix=False)
                 result = self._check(settings, list(sources.values()))
@@ -112,7 +117,7 @@ class Session:
                 own = tuple(finding for finding in result.findings if finding.path == source.name)
                 changed = {name for finding in own if finding.fix for name, _ in finding.fix.in_files}
                 others = {name: result.sources[name] for name in changed}
-                outcome.linted[path] = Linted(source, root, own, settings.docs_url or "", others)
+                outcome.linted[path] = Linted(source, root, own, settings.docs_url or "", others, text=mine[path])
         return outcome
 
     def fixed(self, path: Path, texts: Mapping[Path, str]) -> tuple[Source, Source] | None:
@@ -169,7 +174,7 @@ def _settings(root: Path, *, fix: bool) -> Settings:
 
 def _is_linted(source: Source, settings: Settings) -> bool:
     """Whether Python could read a text, and the settings do not leave the document out."""
-    if "\0" in source.text:
+    if "\0" in source.text or (source.path.suffix == NOTEBOOK and source.notebook is None):
         return False
     return not Globs((*settings.exclude, *settings.extend_exclude), settings.root).covers(source.path)
 
@@ -177,4 +182,7 @@ def _is_linted(source: Source, settings: Settings) -> bool:
 def _source(path: Path, text: str, root: Path) -> Source:
     name = Path(os.path.relpath(located(path), root)).as_posix()
     utf8 = text.encode("utf-8", "replace")
+    if path.suffix == NOTEBOOK:
+        with suppress(NotebookError):
+            return read_notebook(utf8, path, name)
     return Source(path, name, utf8.decode(), utf8, raw=utf8)
