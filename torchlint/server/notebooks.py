@@ -24,7 +24,7 @@ SYNCED = types.NotebookDocumentSyncOptions(
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class NotebookCell:
     """A code cell as the editor has it."""
 
     uri: str
@@ -32,7 +32,7 @@ class Cell:
     text: str
 
 
-def as_json(cells: Iterable[Cell]) -> str:
+def as_json(cells: Iterable[NotebookCell]) -> str:
     """A notebook of these cells, as a file would have it."""
     made: list[dict[str, object]] = [
         {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": cell.text}
@@ -45,7 +45,7 @@ def as_json(cells: Iterable[Cell]) -> str:
 class NotebookAnswers(Answers):
     """The answers about one notebook, whose cells are documents of their own to the editor."""
 
-    cells: Sequence[Cell] = field(default=())
+    cells: Sequence[NotebookCell] = field(default=())
 
     def published(self) -> Iterator[tuple[str, int | None, list[types.Diagnostic]]]:
         """The diagnostics of each cell."""
@@ -84,14 +84,14 @@ class NotebookAnswers(Answers):
                 changed.append(self._edits(document, before, between(before, new)))
         return changed
 
-    def _firsts(self) -> Iterator[tuple[Cell, int]]:
+    def _firsts(self) -> Iterator[tuple[NotebookCell, int]]:
         """The cells that stand in the one text, each with the 0-based line at which it begins there."""
         line = 0
         for cell, (_, text) in zip(self._shown(), split_cells(self.linted.source.text), strict=True):
             yield cell, line + 1
             line += text.count("\n") + 2
 
-    def _shown(self) -> list[Cell]:
+    def _shown(self) -> list[NotebookCell]:
         """The cells that stand in the one text: not those of other languages."""
         notebook = self.linted.source.notebook
         numbers = [cell.number for cell in notebook.cells] if notebook is not None else []

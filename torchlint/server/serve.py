@@ -16,7 +16,7 @@ from pygls.lsp.server import LanguageServer
 from torchlint.engine.result import NoCodeError, UnusableError
 from torchlint.engine.session_state import AnalysisCancelled
 from torchlint.server.answers import FIX_ALL, SOURCE, Answers, wants_fix_all
-from torchlint.server.notebooks import SYNCED, Cell, NotebookAnswers, as_json
+from torchlint.server.notebooks import SYNCED, NotebookAnswers, NotebookCell, as_json
 from torchlint.server.session import NOTEBOOK, Linted, Outcome, Session
 from torchlint.settings.check import SettingsError
 from torchlint.sources.text import Source
@@ -268,7 +268,7 @@ class Server(LanguageServer):
         notebook = self.workspace.get_notebook_document(cell_uri=uri)
         return uri if notebook is None else notebook.uri
 
-    def _notebooks(self) -> dict[str, list[Cell]]:
+    def _notebooks(self) -> dict[str, list[NotebookCell]]:
         """The Python cells of the open notebooks that are files."""
         return {
             notebook.uri: [self._cell(cell.document) for cell in notebook.cells if cell.kind is _CODE]
@@ -276,9 +276,9 @@ class Server(LanguageServer):
             if notebook.uri.startswith("file:")
         }
 
-    def _cell(self, uri: str) -> Cell:
+    def _cell(self, uri: str) -> NotebookCell:
         document = self.workspace.get_text_document(uri)
-        return Cell(uri, document.version, document.source)
+        return NotebookCell(uri, document.version, document.source)
 
     def _texts(self) -> dict[str, str]:
         """The open Python documents that are files or are to become one, and notebooks as JSON."""

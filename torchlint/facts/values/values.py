@@ -18,7 +18,7 @@ from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
 from torchlint.facts.values.annotations import Annotations, is_typed_dict
 from torchlint.facts.values.arrays import array_item
-from torchlint.facts.values.asking import Ask, Question
+from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of
@@ -91,7 +91,7 @@ class Values(Fact):
         """
         values = Values(project, callers, provisional=True, guesses=self.guesses, _arrays=self._arrays)
         values._ask.guessed = self._ask.guessed
-        values._ask.solver.learn(self._ask.solver.about(lambda question: not _concerns(question, edits)))
+        values._ask.solver.learn(self._ask.solver.about(lambda question: not concerns(question, edits)))
         return values
 
     @property
@@ -497,11 +497,3 @@ class Values(Fact):
 def _is_slice(index: ast.expr) -> bool:
     """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
     return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
-
-
-def _concerns(question: Question, edits: FileEdits) -> bool:
-    """Whether a question is one about an edited file."""
-    if isinstance(question, Scope):
-        return edits.is_old(question.file)
-    place = question[0]
-    return place in edits.classes if isinstance(place, str) else edits.is_old(place)
