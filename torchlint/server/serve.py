@@ -343,6 +343,14 @@ def server(version: str) -> Server:
         ls.forget(uri, [uri])
         await ls.refresh()
 
+    _follow_notebooks(made)
+    _answer(made)
+    return made
+
+
+def _follow_notebooks(made: Server) -> None:
+    """What the editor says of notebooks."""
+
     @made.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
     async def notebook_opened(ls: Server, _params: types.DidOpenNotebookDocumentParams) -> None:
         await ls.refresh()
@@ -359,9 +367,6 @@ def server(version: str) -> Server:
     async def notebook_closed(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
         ls.forget(params.notebook_document.uri, [cell.uri for cell in params.cell_text_documents])
         await ls.refresh()
-
-    _answer(made)
-    return made
 
 
 def _answer(made: Server) -> None:
