@@ -42,7 +42,7 @@ def train(agent: Agent, env, steps):
     for _ in range(steps):
         obs, *_ = env.step(agent.act(obs))
 """
-FIXED = AGENT.replace("torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype=torch.float32, device="cpu")')
+FIXED = AGENT.replace("torch.FloatTensor([obs])", "torch.as_tensor([obs], dtype=torch.float32)")
 LINE, START, END = 5, 25, 49  # of the call in UTF-16 units: the letter before it takes two
 
 
@@ -388,9 +388,7 @@ def test_the_cells_of_an_open_notebook_are_linted_together(project):
             assert not any(client.published[each].diagnostics for each in (cells[0], cells[3]))
             fix, ignore, everything = await client.actions(cells[2], 2)
             assert fix.edit.document_changes[0].text_document.uri == cells[2]
-            fixed = CELLS[2].replace(
-                "torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype=torch.float32, device="cpu")'
-            )
+            fixed = CELLS[2].replace("torch.FloatTensor([obs])", "torch.as_tensor([obs], dtype=torch.float32)")
             assert applied(CELLS[2], fix.edit) == fixed
             assert applied(CELLS[2], ignore.edit) == CELLS[2].replace("[obs])", "[obs])  # noqa: TL101")
             assert applied(CELLS[2], (await client.code_action_resolve_async(everything)).edit) == fixed
