@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from dataclasses import field
 
 from torchlint import cst
@@ -19,7 +18,12 @@ from torchlint.rule.site import Site
 
 _SETTING = (b"set_default_tensor_type", b"set_default_dtype", b"set_default_device")
 # Modules besides torch, of which no context says where tensors are made.
-_HARMLESS = frozenset({"builtins", "numpy", "tqdm", *sys.stdlib_module_names})
+_HARMLESS = frozenset(
+    {
+        *("builtins", "concurrent", "contextlib", "gzip", "io", "multiprocessing", "numpy", "os", "pathlib", "socket"),
+        *("sqlite3", "tarfile", "tempfile", "threading", "time", "tqdm", "warnings", "zipfile"),
+    }
+)
 
 
 @dataclass(eq=False, slots=True)
