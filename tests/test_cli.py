@@ -187,10 +187,10 @@ WRONG = {
     "check --unsafe": "no such option: --unsafe; did you mean '--unsafe-fixes'?",
     "check -x": "no such option: -x\n",
     "--vresion": "no such option: --vresion; did you mean '--version'?",
-    "check --output-format ful": "'ful' is none of full, concise, grouped, json, json-lines,",
+    "check --output-format ful": "'ful' is not one of full, concise, grouped, json, json-lines,",
     "check --output-format zzzz": "rdjson, azure, pylint, lintrunner, markdown, html, agent\n",
     "check --output-format ful --quiet": "did you mean 'full'?",
-    "check --device gpu": "'gpu' is none of auto, cpu, cuda; did you mean",
+    "check --device gpu": "'gpu' is not one of auto, cpu, cuda; did you mean",
     "check --fail-level warnings": "did you mean 'warning'?",
     "check --accept rounding,validaton": "'validaton' is none of",
     "check --target-torch two": "'two' is not a version of torch such as '2.2'",
@@ -214,8 +214,8 @@ WRONG = {
     "check --add-noqa=a#b": "--add-noqa: a reason is one line without #",
     "check @gone.txt": "@gone.txt: cannot read arguments from gone.txt: No such file or directory",
     "config selct": "no such setting: selct; did you mean 'select'?",
-    "config select --schema": "--schema describes all settings: give no key with it",
-    "config --output-format xml": "'xml' is none of text, json",
+    "config select --schema": "--schema takes no key: it describes all settings",
+    "config --output-format xml": "'xml' is not one of text, json",
     "clean no-such-folder": "no-such-folder",
     "check --select": "--select",
     "check - a.py": "- (standard input) cannot be given together with other paths",
@@ -228,7 +228,7 @@ WRONG = {
     "rule TL101 --all": "give the code or name of one rule, or --all",
     "rule TL110": "no such rule: TL110; did you mean 'TL101'?",
     "rule legacy-constructor": "did you mean 'legacy-tensor-constructor'?",
-    "rule TL101 --output-format html": "'html' is none of text, json, markdown\n",
+    "rule TL101 --output-format html": "'html' is not one of text, json, markdown\n",
 }
 
 

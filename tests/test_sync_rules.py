@@ -237,11 +237,11 @@ def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
     ("line", "better"),
     [
         ("rows = obs[mask.nonzero().squeeze(1)]", "keep the mask instead"),
-        ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, which waits once"),
-        ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, which waits once"),
+        ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, with a single sync"),
+        ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, with a single sync"),
         (
             "rows = obs.unique(dim=0)",
-            "find the distinct values once, where the data are made, or in a copy on the host",
+            "find the distinct values once, where the data is created, or in a copy on the host",
         ),
     ],
 )

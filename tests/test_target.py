@@ -229,7 +229,7 @@ def test_what_is_assumed_is_shown(run) -> None:
     [
         (["--target-torch", "two"], "'two' is not a version of torch such as '2.2'"),
         (["--target-torch", "2"], "'2' is not a version of torch such as '2.2'"),
-        (["--target-version", "3.10"], "'3.10' is none of py37, py38, py39, py310"),
+        (["--target-version", "3.10"], "'3.10' is not one of py37, py38, py39, py310"),
         (["--target-version", "py3.11"], "did you mean 'py311'?"),
         (["--config", "target-torch = 2.2"], "target-torch: expected a string, not a float"),
     ],

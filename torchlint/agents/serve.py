@@ -94,7 +94,7 @@ def _add_runners(server: MCPServer, folder: Path) -> None:
     async def count(
         command: Sequence[str], paths: Sequence[str] = (), steps: int = 0, seconds: float = 0.0, top: int = 20
     ) -> str:
-        """Run a program on a counted device in place of CUDA: waits, launches and copies of each line; no GPU.
+        """Run a program on a counted device in place of CUDA: GPU syncs, launches and copies of each line.
 
         Args:
             command: the program and its arguments, e.g. ["python", "train.py"]. paths: what to report on.

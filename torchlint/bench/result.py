@@ -189,7 +189,7 @@ def disagreements(row: ResultRow) -> list[str]:
 
 def compared(counts: Counts, recorded: Recorded) -> Iterator[tuple[str, int, int]]:
     """What is counted and measured both, by its noun."""
-    yield "wait", counts.waits, recorded.waits
+    yield "sync", counts.waits, recorded.waits
     yield "launch", counts.launches, recorded.launches
     yield "copy", counts.copies, recorded.copies
     yield "byte", counts.bytes, recorded.bytes

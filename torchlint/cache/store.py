@@ -65,7 +65,7 @@ def path_of(folder: str, root: str) -> str:
 
 
 def read_runs(path: str, key: bytes) -> list[Said]:
-    """The runs that are kept, the last first; none, if the file is missing or is none of ours."""
+    """The runs that are kept, the last first; none, if the file is missing or is not one of ours."""
     try:
         with open_file(path) as stream:
             first, _ = _lengths(stream.read(len(_MAGIC) + 3 * _SEAL))
@@ -78,7 +78,7 @@ def read_runs(path: str, key: bytes) -> list[Said]:
 
 
 def read_rest(path: str, key: bytes) -> bytes:
-    """What the engine kept; empty, if the file is missing or is none of ours."""
+    """What the engine kept; empty, if the file is missing or is not one of ours."""
     start = len(_MAGIC) + 3 * _SEAL
     try:
         with open_file(path) as stream:

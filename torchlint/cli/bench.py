@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _SELECTORS = Words(SELECTORS)
 
 
-@click.command(short_help="Prove the fixes on this machine: equal outputs, then time.")
+@click.command(short_help="Test and time the fixes on this machine.")
 @click.argument("codes", nargs=-1, type=_SELECTORS)
 @click.option("--rule", "more", type=_SELECTORS, multiple=True, help="Rules to run: codes, prefixes, names, or ALL.")
 @choice_option("--device", choices=("cpu", "cuda"), default="cpu", text="Where to run (default: cpu).")
-@click.option("--quick", is_flag=True, help="A rough picture in a fraction of the time; nothing is kept.")
+@click.option("--quick", is_flag=True, help="Measure roughly in a fraction of the time; results are not kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with plots to this file.")
 def bench(

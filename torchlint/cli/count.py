@@ -48,7 +48,7 @@ class _Count(Sectioned):
         return [*super().collect_usage_pieces(ctx), "-- CMD..."]
 
 
-@click.command(cls=_Count, short_help="Count waits, launches and copies of a program, without a GPU.")
+@click.command(cls=_Count, short_help="Count GPU syncs, launches and copies without a GPU.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Stop after N environment steps.")
 @click.option(
@@ -58,12 +58,12 @@ class _Count(Sectioned):
     help="Stop S seconds after the first use of the device.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=_TOP, metavar="N", help="Rows of the table (default: 20).")
-@click.option("--json", "as_json", is_flag=True, help="Print all that was counted as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the code and its counts."
 )
 @declared("config")
-@declared("isolated", help="Read no settings file.")
+@declared("isolated", help="Ignore settings files.")
 @click.pass_context
 def count(
     context: click.Context,

@@ -16,7 +16,7 @@ from torchlint.cli import FOUND, OK
 
 @click.command(short_help="Run the language server for editors.")
 def server() -> int:
-    """Speak the language server protocol on standard input and output; editors start it.
+    """Serve the language server protocol on standard input and output, for editors.
 
     \b
     Examples:

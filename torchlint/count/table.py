@@ -36,7 +36,7 @@ def as_text(run: CountedRun, top: int, *, color: bool, unicode: bool, width: int
 
 
 def headline(run: CountedRun) -> str:
-    """Return ``1,340 waits, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``."""
+    """Return ``1,340 GPU syncs, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``."""
     total = run.totals
     where = [events(run.steps, "environment step")] if run.steps else []
     where += [events(run.updates, "update")] if run.updates else []
@@ -46,10 +46,10 @@ def headline(run: CountedRun) -> str:
 
 
 def summary(run: CountedRun) -> str:
-    """Return how many waits there are of each status, in words."""
+    """Return how many GPU syncs there are of each status, in words."""
     waits = run.totals.waits
     if not waits:
-        return "The host never waits for the device."
+        return "No line forces a GPU sync."
     parts = [
         f"{run.waits_of(status):,} {words}"
         for status, words in (
@@ -72,7 +72,7 @@ def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
     times, unit = (run.steps, "step") if run.steps else (run.updates, "update") if run.updates else (0, "")
-    heads = ["Waits", *([f"a {unit}"] if unit else []), "Launches", "Copies"]
+    heads = ["Syncs", *([f"a {unit}"] if unit else []), "Launches", "Copies"]
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("Line", justify="left", overflow="fold")

@@ -20,7 +20,7 @@ from torchlint.rule import Finding, Frequency
 _AROUND = 3
 # Characters that code keeps.
 _KEPT = "\t\n"
-_MARGINS = ("Line", "How often", "Time", "Waits", "Launches", "Code")
+_MARGINS = ("Line", "How often", "Time", "Syncs", "Launches", "Code")
 _OFTEN = {
     Frequency.ONCE: "",
     Frequency.EPISODE: "episode",

@@ -245,7 +245,7 @@ def _place(file: _File, path: Iterable[str]) -> str:
 def _checked_flags(shown: str, given: Mapping[str, object]) -> dict[str, object]:
     """Settings of the command line, checked as those of a file are."""
     if "extend" in given:
-        raise SettingsError(f"{shown}: extend belongs into a settings file")
+        raise SettingsError(f"{shown}: extend is allowed in a settings file only")
     try:
         return check_keys(given)
     except WrongKeyError as error:

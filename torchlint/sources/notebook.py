@@ -199,7 +199,7 @@ def row_in_text(text: str, number: int, row: int) -> int | None:
 
 def _is_python(document: dict[str, dict[str, dict[str, str]]]) -> bool:
     if not isinstance(document["cells"], list):
-        raise TypeError("its cells are no list")
+        raise TypeError("its cells are not a list")
     metadata = document.get("metadata", {})
     language = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
     return language in (None, "python", "ipython")

@@ -33,10 +33,10 @@ class Since:
         if not revision or revision.startswith("-") or "\0" in revision:
             raise GitError(f"{revision!r} is not a revision")
         if ask(folder, "rev-parse", "--is-inside-work-tree", fails=True) is None:
-            raise GitError(f"{folder} is in no git repository")
+            raise GitError(f"{folder} is not in a git repository")
         commit = ask(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=True)
         if commit is None:
-            raise GitError(f"git knows no revision {revision!r}")
+            raise GitError(f"unknown git revision {revision!r}")
         parted = ask(folder, "merge-base", commit.decode().strip(), "HEAD", fails=True)
         self._base = (parted or commit).decode().strip()
 

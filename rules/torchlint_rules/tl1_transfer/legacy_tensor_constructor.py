@@ -224,5 +224,6 @@ def _message(name: str, move: Move | None) -> str:
     """The smell and the better form in one line."""
     dtype = LEGACY_CONSTRUCTORS[name] or "get_default_dtype()"
     if move:
-        return f"{name}(...) then a move: torch.as_tensor(..., dtype=torch.{dtype}, device=...) does both in one call"
+        better = f"torch.as_tensor(..., dtype=torch.{dtype}, device=...) does both in one call"
+        return f"{name}(...) is built on the CPU and then moved: {better}"
     return f"{name}(...) is the slow legacy constructor: use torch.as_tensor(..., dtype=torch.{dtype}, device=...)"

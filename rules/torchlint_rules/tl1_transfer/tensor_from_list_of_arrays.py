@@ -186,7 +186,9 @@ class TensorFromListOfArrays(Rule):
             new = in_place_of(old, _rewritten(case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
-        yield Report(old, f"{case.name}(...) is given arrays one by one: {_BETTER}", fix, figure=_figure(case))
+        yield Report(
+            old, f"{case.name}(...) converts a list of arrays element by element: {_BETTER}", fix, figure=_figure(case)
+        )
 
 
 def _figure(case: _Case) -> str | tuple[str, ...]:

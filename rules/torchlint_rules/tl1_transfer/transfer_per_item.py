@@ -14,10 +14,8 @@ _CREATORS = function_names("torch", makes="data")
 _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtins.float", "builtins.int"})
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
-_TOGETHER = (
-    "each item is moved by itself, one copy per round of the loop; put them together first and move the whole once"
-)
-_BEFORE = "rows are moved one at a time, with a GPU sync for each; move the whole tensor once before the loop"
+_TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
+_BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
 
 _SOURCE = """\
 import torch

@@ -102,7 +102,7 @@ class FreshInfTensor(Rule):
 
     code = "TL209"
     name = "fresh-inf-tensor"
-    summary = "torch.where is given a constant that is built as a tensor on each call"
+    summary = "torch.where gets a constant that is built as a tensor on each call"
     trigger = Call("torch.where")
     torch = (1, 12)
     fixable = True
@@ -150,7 +150,7 @@ class FreshInfTensor(Rule):
                 return
 
 
-_MESSAGE = "torch.where(...) is given a number in a new tensor on each call: give it the number itself"
+_MESSAGE = "torch.where(...) gets a new constant tensor on each call: pass the number itself"
 
 
 def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:

@@ -12,7 +12,7 @@ from torchlint_rules.tl2_sync._reading_together import reads_together
 from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, read_at
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
-_SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
+_SHARED = "; one `torch.stack([...]).tolist()` replaces {count} such reads in this {where}"
 
 _SOURCE = """\
 import torch
@@ -250,4 +250,4 @@ def _advice(uses: frozenset[Use]) -> tuple[str, str]:
         return "only to report a number", "report the detached tensor and read it where it is logged"
     if Use.TENSOR in uses:
         return "for a number that only tensor operations use", "keep the detached tensor"
-    return "for a number that nothing here uses", "leave the read out, or give the detached tensor"
+    return "for a number that is not used here", "remove the read, or return the detached tensor"

@@ -160,10 +160,10 @@ _CHECK = "check the value where it is on the host, or not on every call"
 _INSTEAD = {
     Purpose.RAISE: _CHECK,
     Purpose.REPORT: _CHECK,
-    Purpose.LEAVE: "ask once in several rounds of the loop, or count on the host",
-    Purpose.BLEND: "`torch.where` needs no branch",
+    Purpose.LEAVE: "check only every few iterations, or count on the host",
+    Purpose.BLEND: "use `torch.where` in place of the branch",
     Purpose.VALUE: _KEEP,
-    Purpose.OTHER: "decide by a number or flag that the host has already",
+    Purpose.OTHER: "decide by a number or flag that is already on the host",
 }
 
 

@@ -180,7 +180,7 @@ class UnguardedNonfiniteCheck(Rule):
         ):
             return
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
-        message = f"{what} on every call, only to raise; put the test behind a debug flag"
+        message = f"{what} on every call, only to raise an error; put the check behind a debug flag"
         figure = tuple(example.name for example in self.examples)
         yield Report(node.test, message, fix=_guard(site, node), shared=_SHARED, figure=figure)
 

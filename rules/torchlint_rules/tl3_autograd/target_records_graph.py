@@ -9,8 +9,8 @@ from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, 
 from torchlint.rule.build import source
 from torchlint_rules.tl3_autograd._guarded import ENDS, guarded, value_of
 
-_DETACHED = "the graph of `{what}`, a copy that no optimizer moves, is recorded and detached; use `torch.no_grad()`"
-_LIVE = "`backward` also runs through `{what}`, a copy that no optimizer moves; run it in `torch.no_grad()`"
+_DETACHED = "the graph of `{what}`, a copy that no optimizer updates, is recorded and detached; use `torch.no_grad()`"
+_LIVE = "`backward` also runs through `{what}`, a copy that no optimizer updates; run it in `torch.no_grad()`"
 _GRADIENTS = "nothing reads gradients of the target network"
 
 _SOURCE = """\

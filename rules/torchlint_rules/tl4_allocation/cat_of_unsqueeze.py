@@ -124,7 +124,7 @@ class CatOfUnsqueeze(Rule):
             return
         bare = [(element, tensor) for element, tensor in pairs if tensor is not None]
         if len(bare) == len(pairs):
-            message = "each tensor gets its new dimension by an operation of its own; `torch.stack` adds it to all"
+            message = "each tensor is unsqueezed by a separate operation; `torch.stack` adds the dimension to all"
             figure = ("rows-8x6",) if isinstance(tensors, (cst.List, cst.Tuple)) else ("rows-8x6", "rows-64x256")
             fix = None if site.compiling.scripted() else _fix(site, call, tensors, bare)
             yield Report(call, message, fix, figure=figure)

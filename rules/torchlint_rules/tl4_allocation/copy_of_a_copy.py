@@ -78,7 +78,7 @@ class CopyOfACopy(Rule):
 
     code = "TL412"
     name = "copy-of-a-copy"
-    summary = "what indexing or joining has just copied is copied once more"
+    summary = "the result of indexing or concatenation is copied again"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Method("clone", "copy")

@@ -1,4 +1,4 @@
-"""TL410: copies are made of what broadcasting would repeat."""
+"""TL410: data is copied that broadcasting would repeat."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RepeatInsteadOfExpand(Rule):
 
     code = "TL410"
     name = "repeat-instead-of-expand"
-    summary = "copies are made of what broadcasting would repeat"
+    summary = "data is copied that broadcasting would repeat"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Method("repeat")

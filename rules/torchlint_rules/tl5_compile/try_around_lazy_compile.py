@@ -72,7 +72,7 @@ class TryAroundLazyCompile(Rule):
 
     code = "TL507"
     name = "try-around-lazy-compile"
-    summary = "a handler waits for errors that torch.compile does not raise yet"
+    summary = "a try block around torch.compile expects errors that are raised later"
     level = Level.NOTE
     kept = "no run is faster, but one that would stop goes on"
     trigger = Call("torch.compile")

@@ -31,7 +31,7 @@ _PURE = frozenset(
 
 _OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "log_probs"})
 
-_MESSAGE = "`{name}` is never read; leave the computation out"
+_MESSAGE = "`{name}` is never read; remove the computation"
 
 _SOURCE = """\
 import torch

@@ -78,7 +78,7 @@ class DataloaderOverMemory(Rule):
 
     code = "TL708"
     name = "dataloader-over-memory"
-    summary = "a DataLoader hands out row by row what lies in memory"
+    summary = "a DataLoader collates data in memory row by row"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Call(*_LOADERS)

@@ -1,4 +1,4 @@
-"""TL702: the number of worker processes is written into the code."""
+"""TL702: the number of worker processes is hard-coded."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class HardCodedWorkerCount(Rule):
 
     code = "TL702"
     name = "hard-coded-worker-count"
-    summary = "the number of worker processes is written into the code"
+    summary = "the number of worker processes is hard-coded"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Call(*_ALL)
@@ -111,9 +111,7 @@ class HardCodedWorkerCount(Rule):
             return
         count = _listed(site, call) if name in _OF_LISTS else site.calls.argument(call, *_COUNTS[name])
         if isinstance(count, cst.Integer) and int(count.value) > 1:
-            yield Report(
-                call, f"{count.value} workers on every machine; ask `os.cpu_count()` or take it from a setting"
-            )
+            yield Report(call, f"the number of workers is fixed at {count.value}; use `os.cpu_count()` or a setting")
 
 
 def _listed(site: Site, call: cst.Call) -> cst.BaseExpression | None:

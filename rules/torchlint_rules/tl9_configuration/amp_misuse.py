@@ -1,4 +1,4 @@
-"""TL905: mixed precision in a deprecated spelling, or a part of it that is never used."""
+"""TL905: mixed precision is enabled by a deprecated API, or never used."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class AmpMisuse(Rule):
 
     code = "TL905"
     name = "amp-misuse"
-    summary = "mixed precision in a deprecated spelling, or a part of it that is never used"
+    summary = "mixed precision is enabled by a deprecated API, or never used"
     trigger = Call(*_OLD, *_SCALERS, *_CASTS) | Import(*_OLD)
     least = Frequency.ONCE
     cuda_only = True

@@ -68,7 +68,7 @@ class NonexistentBackendKnob(Rule):
 
     code = "TL908"
     name = "nonexistent-backend-knob"
-    summary = "a setting of torch.backends that torch does not have"
+    summary = "a torch.backends setting that does not exist"
     trigger = Store("torch.backends")
     least = Frequency.ONCE
     cuda_only = True

@@ -65,7 +65,7 @@ class UnusedSuppression(Rule):
 
     code = "TL909"
     name = "unused-suppression"
-    summary = "a comment silences findings where there are none"
+    summary = "a suppression comment has no effect"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Comment()
