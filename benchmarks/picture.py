@@ -28,7 +28,7 @@ COMMANDS = {
     "count": "torchlint count --top 8 -- python train.py --device cuda --updates 60",
 }
 # What stands above this line of the output is of the agent, not of torchlint.
-_FIRST = {"check": "--fix", "count": " waits, "}
+_FIRST = {"check": "--fix", "count": " GPU syncs, "}
 _COLUMNS = 80
 _FONT, _CELL, _ROW, _EDGE = 14, 8.7, 19, 18
 _WORDS = re.compile(r"\S+(?: \S+)*")

@@ -192,7 +192,7 @@ WRONG = {
     "check --output-format ful --quiet": "did you mean 'full'?",
     "check --device gpu": "'gpu' is not one of auto, cpu, cuda; did you mean",
     "check --fail-level warnings": "did you mean 'warning'?",
-    "check --accept rounding,validaton": "'validaton' is none of",
+    "check --accept rounding,validaton": "'validaton' is not one of",
     "check --target-torch two": "'two' is not a version of torch such as '2.2'",
     "check --target-version 3.10": "did you mean 'py310'?",
     "check --accept roundin": "did you mean 'rounding'?",
