@@ -42,7 +42,7 @@ def headline(run: CountedRun) -> str:
     where += [events(run.updates, "update")] if run.updates else []
     inside = f" in {' and '.join(where)}" if where else ""
     copies = f"{events(total.copies, 'copy')} ({amount(total.bytes)})"
-    return f"{events(total.waits, 'wait')}, {events(total.launches, 'launch')}, {copies}{inside}"
+    return f"{events(total.waits, 'GPU sync')}, {events(total.launches, 'launch')}, {copies}{inside}"
 
 
 def summary(run: CountedRun) -> str:
@@ -64,7 +64,7 @@ def summary(run: CountedRun) -> str:
         if run.waits_of(status)
     ]
     parts += [f"{run.elsewhere.waits:,} outside the project"] if run.elsewhere.waits else []
-    return f"{events(waits, 'wait')}: {', '.join(parts)}."
+    return f"{events(waits, 'GPU sync')}: {', '.join(parts)}."
 
 
 def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
