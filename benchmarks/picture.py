@@ -152,7 +152,7 @@ rect { fill: #ffffff; stroke: #d0d7de; } text { fill: #1f2328; font: 13px sans-s
   .before { fill: #f0883e; } .after { fill: #3fb950; } .gain { stroke: #3fb950; }
 }
 """
-_PLOT, _LEFT, _RIGHT, _TOP, _STEP = 800, 250, 690, 74, 24
+_PLOT, _LEFT, _RIGHT, _TOP, _STEP = 800, 262, 690, 74, 24
 
 
 def gains() -> str:

@@ -1,4 +1,4 @@
-"""Findings with one cure are one entry; the dearest entry stands first, and a terminal shows as many as fit."""
+"""Findings with one cure are one entry; the costliest entry stands first, and a terminal shows as many as fit."""
 
 import re
 from dataclasses import replace

@@ -126,7 +126,7 @@ BRANCHES = {
     "limit = not (x < 0).any()": "in a tensor",
     "if (x < 0).any():\n            limit.sync()": "already on the host",
     "if (x < 0).any():\n            return x.sum()": "`torch.where`",
-    "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "every few iterations",
+    "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "every few",
     "while (x < 0).any():\n            x = x + 1": "every few iterations",
 }
 
