@@ -106,7 +106,7 @@ def test_a_wrong_word_in_the_settings_is_found_where_it_stands(torchlint, projec
     done = torchlint("check", cwd=project)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"torchlint: error: {project}/{place}")
-    # What the command line says is no fault of the file.
+    # What the command line says is not a fault of the file.
     done = torchlint("check", "--select", "TL9X", "--isolated", cwd=project)
     assert done.stderr.startswith("torchlint: error: select: no rule fits 'TL9X'; did you mean ")
 

@@ -1,4 +1,4 @@
-"""A network whose file nobody imports is not hot; alone, or imported, it is. Constants name the host and the fill."""
+"""A network whose file nothing imports is not hot; alone, or imported, it is. Constants name the host and the fill."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def run(capsys, monkeypatch, project):
 @pytest.mark.parametrize(
     ("flags", "found", "fixable"),
     [
-        ([], True, False),  # nobody says: told, but the new spelling may not be there
+        ([], True, False),  # nothing says: told, but the new spelling may not be there
         (["--target-torch", "2.3"], True, True),
         (["--target-torch", "2.3.1"], True, True),
         (["--target-torch", "2.10"], True, True),

@@ -372,7 +372,7 @@ def test_a_run_past_its_time_has_failed_and_leaves_no_process(
 
 
 def is_running(process: int) -> bool:
-    """Whether a process runs; one that ended and that nobody waited for does not."""
+    """Whether a process runs; one that ended and that nothing waited for does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

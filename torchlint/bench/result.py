@@ -157,7 +157,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One run of the suite; ``complete`` says that nobody interrupted it."""
+    """One run of the suite; ``complete`` says that no one interrupted it."""
 
     machine: Machine
     rows: tuple[ResultRow, ...]

@@ -21,7 +21,7 @@ _MAGIC = b"torchlint cache 1\n"
 _SEAL = 32
 # The last runs that differ in their command line, or in what their output goes to.
 _RUNS = 8
-# Nobody's project needs more, and a cache is not to be what fills a disk.
+# No one's project needs more, and a cache is not to be what fills a disk.
 _LARGEST = 256 << 20
 
 

@@ -166,7 +166,7 @@ def _write_page(path: Path, results: Results) -> None:
 
 
 def _keep(results: Results, device: str, *, tell: bool) -> None:
-    """Keep what was measured; that it cannot be kept is no reason to fail."""
+    """Keep what was measured; that it cannot be kept is not a reason to fail."""
     from torchlint.bench.result import ExampleStatus
     from torchlint.bench.store import keep
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _OURS = ("torchlint", "torchlint_rules")
 _OTHERS = ("libcst", "rich")
 _SUFFIXES = (".py", ".json")
-# Nobody commits a cache.
+# No one commits a cache.
 _IGNORE = "*\n"
 
 

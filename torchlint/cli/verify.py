@@ -61,7 +61,7 @@ class _Verify(Sectioned):
         return left
 
     def _ask_for_dashes(self, ctx: click.Context, args: list[str]) -> None:
-        """Say where the ``--`` is missing, if a command is there that begins with a word that is no path."""
+        """Say where the ``--`` is missing, if a command is there that begins with a word that is not a path."""
         options = {name: param for param in self.get_params(ctx) for name in param.opts}
         words = iter(enumerate(args))
         for number, word in words:

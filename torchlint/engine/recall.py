@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchlint.engine.run import EngineRun
     from torchlint.engine.units import Unit
 
-# The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided anew.
+# The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided again.
 DECISIVE = (
     *("root", "select", "ignore", "extend_select", "extend_ignore", "preview", "per_file_ignores", "ignore_noqa"),
     *("hot", "cold", "ignore_guards", "observed", "sights", "device", "rules", "models", "plugins"),

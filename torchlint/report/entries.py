@@ -98,7 +98,7 @@ def _badness(entry: ReportEntry) -> tuple[bool, float, int, int, tuple[str, Posi
 
 
 def _loss(entry: ReportEntry) -> float:
-    """What an entry costs in the training loop in which it costs most: nobody runs several together."""
+    """What an entry costs in the training loop in which it costs most: no one runs several together."""
     by_root: dict[object, float] = {}
     for finding in entry.findings:
         root = finding.hot.path[0] if finding.hot.path else finding.path

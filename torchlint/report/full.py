@@ -153,7 +153,7 @@ def _painter(color: bool) -> Callable[[str], Text]:
         return Text
     from rich.syntax import ANSI_DARK, ANSISyntaxTheme, Syntax
 
-    # Half a statement is no error, and the dots where a line was cropped are none.
+    # Half a statement is not an error, and the dots where a line was cropped are none.
     theme = ANSISyntaxTheme({token: style for token, style in ANSI_DARK.items() if str(token) != "Token.Error"})
     syntax = Syntax("", "python", theme=theme)
 

@@ -34,7 +34,7 @@ Root = tuple[str, int, str]
 def total(findings: Sequence[Finding]) -> str:
     """What the findings cost together: ``about 310 us per environment step at the sizes measured (CPU)``.
 
-    With several training loops each has its own sum, the costliest first, for nobody runs them together. Every finding
+    With several training loops each has its own sum, the costliest first, for no one runs them together. Every finding
     counts once per step or update, also one in an inner loop, and of methods that one call may mean only those of one
     class count, so the figure is a lower bound. Where a profile was joined, it is what the profile measured. Empty
     when nothing hot was measured.

@@ -35,7 +35,7 @@ class RunOption:
         text: what it does, in one sentence.
         flags: how it is spelled on the command line; empty: only settings files have it.
         scope: ``FILE``: a field of ``Settings`` that files may set; ``RUN``: one that the command line alone sets;
-            ``COMMAND``: a parameter of the command that is no field.
+            ``COMMAND``: a parameter of the command that is not a field.
         choices: the words that its value may be.
         example: a value in TOML.
         help: the sentence on the command line, where it differs from ``text``.

@@ -66,7 +66,7 @@ class Notebook:
 
     @property
     def text(self) -> str:
-        """The code cells as one text, each under a comment that marks it; what is no Python is masked."""
+        """The code cells as one text, each under a comment that marks it; what is not Python is masked."""
         return "".join(f"{_MARK}{cell.number}\n{_python(cell.source(self.json_text))}\n" for cell in self.cells)
 
     def faults(self) -> Iterator[tuple[int, Fault]]:
@@ -157,7 +157,7 @@ def parse_notebook(json_text: str) -> Notebook:
     """The cells of a notebook's JSON.
 
     Raises:
-        NotebookError: it is no notebook, or a cell holds what would be taken for a mark.
+        NotebookError: it is not a notebook, or a cell holds what would be taken for a mark.
     """
     try:
         document = json.loads(json_text)
@@ -289,7 +289,7 @@ def _dedented(source: str) -> str:
 
 
 def _error(lines: Iterable[str]) -> SyntaxError | None:
-    """Why Python cannot read a cell that is no deeper than Python can go."""
+    """Why Python cannot read a cell that is not a deeper than Python can go."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

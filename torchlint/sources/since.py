@@ -19,7 +19,7 @@ _FILE = "blob"
 class Since:
     """The lines that changed since a revision, in the working tree or in texts that are not written yet.
 
-    A revision that is no ancestor of what is checked out stands for the commit where the two parted, so that
+    A revision that is not an ancestor of what is checked out stands for the commit where the two parted, so that
     ``origin/main`` means the changes of a branch.
     """
 

@@ -32,7 +32,7 @@ def listed(site: Site, node: cst.CSTNode) -> bool:
 
 @dataclass(eq=False, slots=True)
 class Handed(Fact):
-    """Finds parameters of functions that are made for lists: what else they are given is no array of frames."""
+    """Finds parameters of functions that are made for lists: what else they are given is not an array of frames."""
 
     project: Project
     values: Values

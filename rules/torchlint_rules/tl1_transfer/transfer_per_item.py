@@ -169,7 +169,7 @@ def _to_host(call: cst.Call) -> bool:
 
 
 def _goes_through(loop: Loop) -> bool:
-    """Whether an expression is one of the many items of a loop, or is drawn anew for each."""
+    """Whether an expression is one of the many items of a loop, or is drawn again for each."""
     return ((loop.item and loop.carried is not True) or loop.draws) and not loop.learns
 
 

@@ -67,7 +67,7 @@ def _example(name: str, before: str, after: str, batch: int) -> Example:
 
 
 class EagerTensorFormat(Rule):
-    """A message with a tensor in it is formatted in hot code before anybody asks for it.
+    """A message with a tensor in it is formatted in hot code before anyone asks for it.
 
     ## What it does
     Finds logger calls in hot code whose message formats a tensor (in an f-string, with `%`, `.format()` or `str()`) or
@@ -181,7 +181,7 @@ def _may_be_tensor(site: Site, node: cst.BaseExpression) -> bool:
 
 
 def _excludes(choice: cst.IfExp) -> bool:
-    """Whether the test of ``f(x) if isinstance(x, Tensor) else x`` says that what else is left is no tensor."""
+    """Whether the test of ``f(x) if isinstance(x, Tensor) else x`` says that what else is left is not a tensor."""
     match choice:
         case cst.IfExp(
             test=cst.Call(func=cst.Name(value="isinstance"), args=[cst.Arg(value=cst.Name(value=tested)), _]),

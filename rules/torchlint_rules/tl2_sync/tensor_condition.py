@@ -188,7 +188,7 @@ def _on_device(site: Site, node: cst.CSTNode) -> bool:
 def _reads(site: Site, node: cst.CSTNode) -> bool:
     """Whether the truth of an expression is that of a tensor, or of a search in one."""
     if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
-        # A text is no element of a tensor: what it is looked for in is a mapping, the output of a model.
+        # A text is not an element of a tensor: what it is looked for in is a mapping, the output of a model.
         sought = site.values.of(node.left).kind is not Kind.STRING
         return sought and _on_device(site, node.comparisons[0].comparator)
     return _on_device(site, node)

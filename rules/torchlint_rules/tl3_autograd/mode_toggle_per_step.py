@@ -119,7 +119,7 @@ def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Itera
 
 
 def _is_switch(call: cst.Call, method: str) -> bool:
-    """``train()`` and ``eval()``; a mode that somebody else chose is passed on, and is their switch."""
+    """``train()`` and ``eval()``; a mode that someone else chose is passed on, and is their switch."""
     match call.args:
         case []:
             return True

@@ -96,7 +96,7 @@ class NeedlessRetainGraph(Rule):
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report a backward pass that keeps a graph nobody goes through again."""
+        """Report a backward pass that keeps a graph nothing goes through again."""
         node = site.node
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
             return

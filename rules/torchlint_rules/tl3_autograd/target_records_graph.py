@@ -143,7 +143,7 @@ class TargetRecordsGraph(Rule):
 
 
 def _copied(site: Site, call: cst.Call) -> bool:
-    """Whether a call runs a target network that records, and hands its result to nobody else."""
+    """Whether a call runs a target network that records, and hands its result to nothing else."""
     run = site.autograd.run(call)
     if run is None or run.returned or run.differentiates or site.autograd.has_graph(call) is not True:
         return False

@@ -196,7 +196,7 @@ def _fix(
 
 
 def _walked(site: Site, tensors: cst.BaseExpression, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The list that a comprehension only walks through, ``None`` where it does more or the list is no proven list."""
+    """The list that a comprehension only walks through, ``None`` where it does more or is not proven a list."""
     match tensors:
         case cst.ListComp(
             for_in=cst.CompFor(target=target, iter=items, ifs=[], inner_for_in=None, asynchronous=None)

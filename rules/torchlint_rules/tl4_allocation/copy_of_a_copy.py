@@ -117,7 +117,7 @@ class CopyOfACopy(Rule):
 
 
 def _fresh(site: Site, node: cst.BaseExpression, method: str) -> str:
-    """What made a copy of which nobody else knows; empty when that is not proven."""
+    """What made a copy of which nothing else knows; empty when that is not proven."""
     wanted = Kind.TENSOR if method == "clone" else Kind.NDARRAY
     match node:
         case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):

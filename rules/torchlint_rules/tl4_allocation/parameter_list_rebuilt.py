@@ -1,4 +1,4 @@
-"""TL413: the list of all parameters is put together anew in every update."""
+"""TL413: the list of all parameters is put together again in every update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TL617: hot code computes a tensor that nobody reads."""
+"""TL617: hot code computes a tensor that nothing reads."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class UnusedResult(Rule):
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report a computation whose result has a name that nobody reads."""
+        """Report a computation whose result has a name that nothing reads."""
         call = site.node
         above = site.parent(call)
         if not isinstance(call, cst.Call) or not isinstance(above, cst.Assign) or len(above.targets) != 1:

@@ -32,7 +32,7 @@ _COMMON = frozenset(
 
 
 _Like = tuple[frozenset[str], str, Shape]
-"""What calls have in common that may mean the same methods: files they hang together with, the name, arguments."""
+"""What calls have in common that may mean the same methods: files they are connected with, the name, arguments."""
 
 
 def link_by_name(project: Project, graph: CallGraph, values: Values, pending: list[tuple[FileFacts, ast.Call]]) -> None:

@@ -223,7 +223,7 @@ class Growth(Fact):
         return scope is not None and bool(self.graph.callers.get(scope))
 
     def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, anew: bool) -> bool:
-        """Whether what an expression is added to outlives the function, or a round of a loop (that makes it anew)."""
+        """Whether what an expression is added to outlives the function, or a round of a loop (that makes it again)."""
         base = target
         while isinstance(base, ast.Subscript):
             base = base.value
