@@ -194,7 +194,7 @@ class Join:
         """The operators of a function's own code; without such a name there, of installed code that it calls.
 
         That is such as the lines of the findings call (``called``), or such as is called without being named; what
-        an optimizer does does not concern a line that reads a loss. ``framed``: the smell is such code and nothing else.
+        an optimizer does does not concern a line that reads a loss. ``framed``: the smell is such code alone.
         """
         if self.profile.source is not Tool.TORCH:
             return cost.operators
