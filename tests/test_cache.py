@@ -422,7 +422,7 @@ def mangled(data):
     yield b"\0" * len(data)
     yield data + b"more"
     yield data.replace(b"cache 1", b"cache 2", 1)
-    yield b"# a file of somebody else's\n"
+    yield b"# a file of someone else's\n"
     for place in range(0, len(data), len(data) // 40):
         yield data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 

@@ -459,7 +459,7 @@ FRAMEWORKS = {
         "class L(B):\n    def forward(self, x):\n        self.g(x)  # A\n    def g(self, x):\n        f(x)  # B\n",
         {"A": U, "B": U},
     ),
-    "a class of that name in the project is nobody's": (
+    "a class of that name in the project is not the library's": (
         "class Wrapper:\n    pass\nclass W(Wrapper):\n    def step(self, a):\n        f(a)  # A\n",
         {"A": O},
     ),
