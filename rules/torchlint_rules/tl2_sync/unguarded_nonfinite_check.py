@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models import method_names
-from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Purpose, Report, Rule, Site
+from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Option, Purpose, Report, Rule, Site
 from torchlint.rule.build import expression, module_for, source
 from torchlint_rules.tl2_sync._contracts import contract
 from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks, debug_flag
@@ -16,6 +17,9 @@ _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equa
 _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 
 _FLAG = "_DEBUG_CHECKS"
+_VARIABLE = Option[str](
+    "variable", "TORCH_DEBUG_CHECKS", "the environment variable of the debug flag that the fix adds"
+)
 _SHARED = " (one of {count} such checks in this {where})"
 
 _PROGRAM = """\
@@ -163,6 +167,7 @@ class UnguardedNonfiniteCheck(Rule):
     yields_to = ("TL212",)
     fixable = True
     may_change = (Change.VALIDATION,)
+    options = (_VARIABLE,)
     examples = (
         _example("one-check-in-act", _ONE_CHECK, _ONE_BEHIND_THE_FLAG, 1),
         _example("one-check-in-act-of-256", _ONE_CHECK, _ONE_BEHIND_THE_FLAG, 256),
@@ -182,7 +187,9 @@ class UnguardedNonfiniteCheck(Rule):
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
         message = f"{what} on every call, only to raise an error; put the check behind a debug flag"
         figure = tuple(example.name for example in self.examples)
-        yield Report(node.test, message, fix=_guard(site, node), shared=_SHARED, figure=figure)
+        yield Report(
+            node.test, message, fix=_guard(site, node, _VARIABLE.of(self.given)), shared=_SHARED, figure=figure
+        )
 
 
 def _validates(site: Site, test: cst.BaseExpression) -> bool:
@@ -265,7 +272,7 @@ def _is_tensor(site: Site, node: cst.CSTNode) -> bool:
     return site.values.of(node).kind is Kind.TENSOR
 
 
-def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
+def _guard(site: Site, node: cst.If | cst.Assert, variable: str) -> Fix | None:
     """Put the test, or the operands of it that read tensors, behind a debug flag."""
     if site.compiling.scripted() or _binds_name(node.test):
         return None
@@ -273,7 +280,7 @@ def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
     targets = _targets(site, node)
     whole = len(targets) == 1 and targets[0] is node.test
     os_name, imports = module_for(site, "os", "os")
-    definition = f'{_FLAG} = {os_name}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
+    definition = f'{_FLAG} = {os_name}.environ.get({json.dumps(variable)}) == "1"'
     effect_free = all(_is_effect_free(site, call) for call in _calls(node.test))
     return Fix(
         message=f"check only when `{flag}` is set",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Option, Report, Rule, RuleSet, Site
 
 # Constructors of worker processes, with the place and name of the argument that says how many.
 _COUNTS = {
@@ -26,6 +26,7 @@ _OF_LISTS = frozenset(
     }
 )
 _ALL = _OF_LISTS | _COUNTS.keys()
+_MOST = Option[int]("most", 1, "a number of workers up to this is left alone", 1)
 
 _SOURCE = """\
 from torch.utils.data import DataLoader
@@ -87,6 +88,7 @@ class HardCodedWorkerCount(Rule):
     set = RuleSet.OPT_IN
     trigger = Call(*_ALL)
     least = Frequency.ONCE
+    options = (_MOST,)
     examples = (
         Example(
             name="loader-of-8",
@@ -110,7 +112,7 @@ class HardCodedWorkerCount(Rule):
         if name not in _ALL or not site.calls.is_first(_ALL):
             return
         count = _listed(site, call) if name in _OF_LISTS else site.calls.argument(call, *_COUNTS[name])
-        if isinstance(count, cst.Integer) and int(count.value) > 1:
+        if isinstance(count, cst.Integer) and int(count.value) > _MOST.of(self.given):
             yield Report(call, f"the number of workers is fixed at {count.value}; use `os.cpu_count()` or a setting")
 
 
