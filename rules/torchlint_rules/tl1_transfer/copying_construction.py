@@ -40,7 +40,7 @@ def train(network, optimizer, replay: Replay, updates):
 
 
 class CopyingConstruction(Rule):
-    """An array that `torch.tensor` copies although its dtype stays.
+    """`torch.tensor` copies an array whose dtype stays the same.
 
     ## What it does
     Finds `torch.tensor(array)` on arrays that are proven large: frames of bytes, and batches that are gathered from a

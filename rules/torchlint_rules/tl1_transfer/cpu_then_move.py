@@ -76,7 +76,7 @@ def collect(policy, envs, steps, device: torch.device):
 
 
 class CpuThenMove(Rule):
-    """A tensor of known content that is made on the CPU, or in the default dtype, and converted at once.
+    """A constant tensor is created on the CPU, or in the default dtype, and converted at once.
 
     ## What it does
     Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange` and the `*_like` functions whose result is moved or cast

@@ -69,7 +69,7 @@ def collect(policy, envs, steps):
 
 
 class LegacyTensorConstructor(Rule):
-    """The constructors ``torch.FloatTensor``, ``torch.LongTensor``, ... on data, in hot code.
+    """Hot code calls a legacy constructor such as ``torch.FloatTensor`` on data.
 
     ## What it does
     Finds `torch.FloatTensor(x)` and its relatives (`torch.LongTensor`, `torch.cuda.FloatTensor`, `torch.Tensor`, ...)

@@ -90,7 +90,7 @@ def _batch(rows: int, columns: int) -> Example:
 
 
 class TensorFromListOfArrays(Rule):
-    """A list of NumPy arrays that is given to a tensor constructor.
+    """A tensor constructor gets a list of NumPy arrays.
 
     ## What it does
     Finds `torch.tensor(arrays)`, `torch.as_tensor(arrays)` and `torch.FloatTensor(arrays)` on a list or comprehension

@@ -50,7 +50,7 @@ _BETTER = _SOURCE.replace(
 
 
 class TransferPerItem(Rule):
-    """Many small tensors are moved between host and device one by one.
+    """Many small tensors are moved between host and device one at a time.
 
     ## What it does
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or

@@ -112,7 +112,7 @@ _LOSS_BETTER = _LOSS_BETTER.replace("error.square()[large].sum()", "torch.where(
 
 
 class DataDependentShape(Rule):
-    """Python has to wait for the device to learn how many elements a mask selects.
+    """The size of a result depends on the values of a tensor, which forces a GPU sync.
 
     ## What it does
     Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,

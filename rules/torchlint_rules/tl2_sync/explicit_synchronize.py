@@ -50,7 +50,7 @@ def train(learner, replay, updates):
 
 
 class ExplicitSynchronize(Rule):
-    """A wait for the device stands in hot code where nothing is timed.
+    """Hot code waits for the device where nothing is timed.
 
     ## What it does
     Finds `torch.cuda.synchronize()` (and those of other devices) in hot code, unless the function also reads a clock,

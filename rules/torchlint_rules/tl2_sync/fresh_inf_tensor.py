@@ -64,7 +64,7 @@ class _Fresh:
 
 
 class FreshInfTensor(Rule):
-    """A number that is wrapped into a tensor only to be one side of `torch.where`.
+    """A number is wrapped in a tensor only to be an argument of `torch.where`.
 
     ## What it does
     Finds `torch.where(mask, x, torch.tensor(float("-inf")))`, with finite numbers and on either side as well.

@@ -118,7 +118,7 @@ def _example(name: str, forward: str, fixed: str, batch: int) -> Example:
 
 
 class UnguardedNonfiniteCheck(Rule):
-    """A tensor is tested for NaN, infinities or bad values in hot code, and the test only serves to raise.
+    """A tensor is tested for NaN, infinities or bad values in hot code, only to raise an error.
 
     ## What it does
     Finds `if` and `assert` statements in hot code that test a tensor for NaN or infinity (`torch.isnan(x).any()`), or

@@ -69,7 +69,7 @@ _BETTER = _SOURCE.replace(
 
 
 class CriticGradsInActorUpdate(Rule):
-    """The actor learns through the critic, and the critic's own gradients are computed on the way for nothing.
+    """The actor learns through the critic, and gradients of the critic are computed without use.
 
     ## What it does
     Finds calls of a trained network whose input is part of the graph of another network, where the loss is

@@ -42,7 +42,7 @@ def train(learner, rollouts):
 
 
 class CopyOfACopy(Rule):
-    """A fresh copy is copied.
+    """The result of indexing or concatenation is copied again.
 
     ## What it does
     Finds hot `.clone()` of a tensor and `.copy()` of an array that an index of several elements, or a call of `cat`,

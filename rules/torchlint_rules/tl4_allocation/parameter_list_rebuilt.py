@@ -43,7 +43,7 @@ def train(learner, rollouts):
 
 
 class ParameterListRebuilt(Rule):
-    """The parameters of several networks are collected again and again.
+    """The parameters of several networks are collected in every update.
 
     ## What it does
     Finds `list(a.parameters()) + list(b.parameters())` and `[*a.parameters(), *b.parameters()]` in gradient updates.

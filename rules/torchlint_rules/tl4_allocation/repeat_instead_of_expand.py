@@ -40,7 +40,7 @@ def main(replay):
 
 
 class RepeatInsteadOfExpand(Rule):
-    """Copies are made of what broadcasting would repeat.
+    """Data is copied that broadcasting would repeat.
 
     ## What it does
     Finds `x.unsqueeze(0).repeat(n, 1)` and `x[None].repeat(n, 1)` in hot code as an operand of arithmetic, where only

@@ -44,7 +44,7 @@ def rollout(agent, env, steps):
 
 
 class CompiledModuleBypassed(Rule):
-    """What `torch.compile` gives is not what runs.
+    """Calls bypass the compiled module.
 
     ## What it does
     Finds a module that is compiled and then used only through methods besides `forward` (`policy.act(x)`), also where

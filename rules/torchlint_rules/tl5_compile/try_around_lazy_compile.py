@@ -28,7 +28,7 @@ class Agent:
 
 
 class TryAroundLazyCompile(Rule):
-    """`torch.compile` stands in a `try` that does not call the result.
+    """A `try` block calls `torch.compile` but not its result.
 
     ## What it does
     Finds `torch.compile` in the body of a `try` with handlers, where nothing in that body calls what was compiled.

@@ -57,7 +57,7 @@ _BETTER = _SOURCE.replace(_LINES, "        return nn.functional.scaled_dot_produ
 
 
 class HandwrittenAttention(Rule):
-    """Attention is written out although one function computes it.
+    """Attention is written by hand although one function computes it.
 
     ## What it does
     Finds `softmax(q @ k.transpose(-2, -1) / scale) @ v` in hot code, also with masks and dropout in between, where

@@ -53,7 +53,7 @@ def train(agent, replay, updates):
 
 
 class OneHotSelection(Rule):
-    """One value of each row is picked by a product with a one-hot table.
+    """One value of each row is selected by a product with a one-hot tensor.
 
     ## What it does
     Finds products of values with `F.one_hot(...)` that are summed over the dimension of the table at once, in hot code,

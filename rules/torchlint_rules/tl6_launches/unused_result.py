@@ -59,7 +59,7 @@ def collect(agent, envs, steps):
 
 
 class UnusedResult(Rule):
-    """A tensor is computed in every step or update and then forgotten.
+    """A tensor is computed in every step or update and never used.
 
     ## What it does
     Finds hot assignments of a computed tensor (a forward pass, an entropy, a log-probability, a mean, ...) to a local

@@ -56,7 +56,7 @@ _SHORT = Option[float]("shortest-sleep", 0.01, "a loop that sleeps longer than t
 
 
 class BusyWait(Rule):
-    """A loop waits by asking again and again.
+    """A loop polls instead of blocking.
 
     ## What it does
     Finds loops that do nothing but test a flag, a queue or a counter, at once again or after a sleep of at most ten

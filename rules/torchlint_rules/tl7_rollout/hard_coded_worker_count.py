@@ -47,7 +47,7 @@ def train(net, optimizer, rows, epochs):
 
 
 class HardCodedWorkerCount(Rule):
-    """The number of worker processes is written into the code.
+    """The number of worker processes is hard-coded.
 
     ## What it does
     Finds the first constructor of worker processes in a project (data loaders, process pools, vector environments) that

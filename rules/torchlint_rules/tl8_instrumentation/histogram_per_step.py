@@ -47,7 +47,7 @@ def train(learner, replay, updates):
 
 
 class HistogramPerStep(Rule):
-    """A histogram, or something of every parameter, is logged in every update.
+    """A histogram, or a value of every parameter, is logged in every update.
 
     ## What it does
     Finds `add_histogram` of a writer and `wandb.Histogram` in hot code, and `add_scalar` of something computed from

@@ -78,7 +78,7 @@ def train(agent, env, steps):
 
 
 class AmpMisuse(Rule):
-    """Mixed precision in a deprecated spelling, or a scaler or context that is not used.
+    """Mixed precision is enabled by a deprecated API, or its scaler or context is not used.
 
     ## What it does
     Finds `torch.cuda.amp.autocast` and `torch.cuda.amp.GradScaler`, called or imported, and those of `torch.cpu.amp`;

@@ -33,7 +33,7 @@ class Learner:
 
 
 class NonexistentBackendKnob(Rule):
-    """A setting of `torch.backends` that no supported torch has.
+    """A `torch.backends` setting does not exist in any supported torch.
 
     ## What it does
     Finds assignments to attributes of `torch.backends.cuda`, `torch.backends.cudnn` and the other backends that no

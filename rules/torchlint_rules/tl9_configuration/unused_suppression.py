@@ -28,7 +28,7 @@ def train(agent, env, steps):
 
 
 class UnusedSuppression(Rule):
-    """A comment that silences findings where there are none.
+    """A suppression comment has no effect.
 
     ## What it does
     Finds `# torchlint: ignore` and `# torchlint: ignore-file` comments, and codes of torchlint in `# noqa` comments,
