@@ -50,8 +50,8 @@ def bench(
     """Run the examples of rules (default: of all) before and after their fix.
 
     \b
-    First the results are compared, on ordinary and on awkward inputs: a fix may
-    change what it declares and nothing else. Then both programs are timed.
+    First the results are compared, on ordinary inputs and on edge cases: a fix
+    may change only what it declares. Then both programs are timed.
 
     \b
     Examples:
@@ -60,11 +60,11 @@ def bench(
       torchlint bench --device cuda --html bench.html
       torchlint bench --json > results.json
 
-    What is measured is kept, and shown by torchlint rule and by the format
-    full beside the figures that came with the rules. With --device cuda, what
-    was counted for each example is held against torch's profiler. The exit code
-    is 1 when a fix changes what it does not declare, an example fails, or CUDA
-    does other than was counted.
+    Results are stored and shown by torchlint rule and by the format full, next
+    to the figures that ship with the rules. With --device cuda, the counts of
+    each example are compared with torch's profiler. The exit code is 1 when a
+    fix changes more than it declares, an example fails, or the profiler
+    disagrees with the counts.
     """
     available = rules_here()
     wanted = [word for words in (*codes, *more) for word in words]

@@ -76,14 +76,13 @@ def count(
     config: tuple[str, ...],
     isolated: bool,
 ) -> int:
-    """Run a program on a device that counts, and show what each of its lines does to a GPU.
+    """Run a program on the counted device, and show the GPU syncs, launches and copies of each line.
 
     \b
-    The program runs as it is. torch tells it that there is one CUDA device;
-    tensors on that device are computed on the CPU, and every kernel launch,
-    every wait of the host and every copy is counted for the line of PATHS
-    (default: this folder) that caused it. Counts are exact: no GPU is needed,
-    and no run is noisier than another. torch.compile is left out.
+    The program runs unchanged. torch reports one CUDA device to it; tensors on
+    that device are computed on the CPU, and every kernel launch, GPU sync and
+    copy is counted for the line of PATHS (default: this folder) that causes it.
+    Counts are exact and need no GPU. torch.compile is disabled.
 
     \b
     Examples:

@@ -126,7 +126,7 @@ _COMMAND = "torchlint.command"
 @click.option(
     "--observe",
     is_flag=True,
-    help="Run the command once, note the kinds, dtypes, ranks, devices and classes that fixes lack, and try no fix.",
+    help="Run the command once without fixes, and record kinds, dtypes, ranks, devices and classes that fixes need.",
 )
 @click.option("--counted", is_flag=True, help="With --observe: run on the counted device, which needs no GPU.")
 @click.option("--diff", is_flag=True, help="Show what the kept fixes change, and change nothing.")
@@ -146,10 +146,10 @@ def verify(
     """Run your command with the fixes, and keep those with which it passes.
 
     \b
-    The command runs in a copy of the project: first as it is, then with all
-    fixes. Where it fails, halves of halves find the fixes that it fails with.
-    Only the others are written, at the end, and only to files that did not
-    change meanwhile. A failure counts when it happens twice in a row.
+    The command runs in a copy of the project, first unchanged, then with all
+    fixes. If it fails, bisection finds the fixes that make it fail. The others
+    are written at the end, to files that did not change meanwhile. A failure
+    counts when it occurs twice in a row.
 
     \b
     Examples:
