@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchlint.late import dataclass
-from torchlint.rule.frequency import Frequency
+from torchlint.rule.frequency import Frequency, Hop
 from torchlint.rule.option import Option
 from torchlint.rule.terms import Change, Level, RuleSet
 from torchlint.rule.trigger import Trigger
@@ -89,7 +89,8 @@ class Report:
     becomes the number, ``{where}`` the word ``function`` or, at module level, ``file``. ``figure`` names the example
     whose figure fits the case, or several that differ in size alone, where the size of the code is not known; empty:
     the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does ``torch``, the oldest
-    version that it holds for.
+    version that it holds for. ``flow`` is the way by which the value comes to what the message says of its use, as
+    ``site.flow.way`` gives it.
     """
 
     node: cst.CSTNode
@@ -99,6 +100,7 @@ class Report:
     figure: str | tuple[str, ...] = ""
     level: Level | None = None
     torch: Version | None = None
+    flow: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

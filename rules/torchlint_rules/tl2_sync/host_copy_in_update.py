@@ -119,7 +119,7 @@ class HostCopyInUpdate(Rule):
             # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
             acted_upon = Use.RETURNED in uses and site.hot.acting() and not _recorded(site, call)
             if Use.LOGGED in uses and uses <= _ENDS and not acted_upon:
-                yield Report(call, _MESSAGE.format(what=what))
+                yield Report(call, _MESSAGE.format(what=what), flow=site.flow.way(call, Use.LOGGED))
 
 
 def _recorded(site: Site, call: cst.Call) -> bool:

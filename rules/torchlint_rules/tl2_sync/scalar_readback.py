@@ -203,7 +203,8 @@ class ScalarReadback(Rule):
             why, better = _advice(read.uses)
             fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
-            yield Report(call, message, fix, shared=_SHARED, figure=figure)
+            flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
+            yield Report(call, message, fix, shared=_SHARED, figure=figure, flow=flow)
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
