@@ -281,7 +281,7 @@ def test_waits_of_torch_itself_are_told_apart(tmp_path):
     assert spot.syncs == 140
     assert [(each.where, each.syncs) for each in spot.inside] == [("torch.optim.adam", 80)]
     told = as_text(report, 10, color=False, unicode=True, width=80)
-    for words in ("60 GPU syncs\n", "80 synchronisations inside torch.optim.adam"):
+    for words in ("60 GPU syncs\n", "80 GPU syncs inside torch.optim.adam"):
         assert words in told
 
 
