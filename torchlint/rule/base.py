@@ -55,7 +55,8 @@ class Fix:
         ahead, behind: pairs of a statement, as facts know it, and source text that goes before it or after it on rows
             of its own, as far indented.
         in_files: what it does to other files. All files of a fix are changed, or none.
-        instead: the fix that is offered where one of ``in_files`` is not to be changed, because it was not asked for.
+        instead: the fix that is offered where this one is not accepted, or where one of ``in_files`` is not to be
+            changed, because it was not asked for.
         torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
         stated: it is offered only to projects that say which torch they run with.
     """

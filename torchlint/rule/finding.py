@@ -28,7 +28,7 @@ class PlainFix:
     for the fix to be right; such a fix is taken by ``--unsafe-fixes`` only. With neither the fix is safe.
     ``removes`` is the comment that it is there to take away or to shorten; every other comment stays.
     ``edits`` are those of the file of its finding, ``in_files`` those of other files by name: all are made, or none.
-    ``instead`` is the fix that is offered where one of these files is not to be changed.
+    ``instead`` is the fix that is offered where this one is not accepted, or one of these files is not to be changed.
     """
 
     message: str

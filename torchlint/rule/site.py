@@ -176,7 +176,7 @@ class LoopQuestions(Protocol):
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
-        ``anew``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
+        ``again``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
         """
 
     def is_batchable(self, call: cst.Call) -> bool:

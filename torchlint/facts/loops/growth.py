@@ -37,7 +37,7 @@ class Growth(Fact):
     def of(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
         """Source of the sum or collection that an expression is added to; empty when there is none that lasts.
 
-        ``anew``: only one that outlasts what makes a graph of its own for the expression.
+        ``again``: only one that outlasts what makes a graph of its own for the expression.
         """
         if isinstance(node, _DISPLAYS) or self._is_parameter(facts, node):
             return ""  # the parts of a display are asked about one by one; a parameter where the function is called
