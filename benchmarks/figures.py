@@ -3,7 +3,7 @@
     python benchmarks/figures.py [CODES] [--rounds N] [--device cpu|cuda] [--counts]
 
 The data go to ``docs/benchmarks/<machine>.json``; what messages and documentation quote of them, to the rules' own
-``figures.json``; ``docs/judgement.md`` is written anew. With codes only their rows are replaced, which needs data of
+``figures.json``; ``docs/judgement.md`` is written again. With codes only their rows are replaced, which needs data of
 the same machine and the same torch. An example whose control strays is measured again, and left out after the last try.
 
 ``--counts`` only counts events on the counted device, for all examples: counts are the same on every machine, and the

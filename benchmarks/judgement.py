@@ -29,7 +29,7 @@ _TOP = """\
 # What runs by default, and why
 
 A rule runs by default if its gain is real on some device at some size: a 10th percentile of the ratio of times above
-{noise}, or fewer waits, copies or launches on an accelerator, counted on the counted device. One that gains nothing
+{noise}, or fewer GPU syncs, copies or launches on an accelerator, counted on the counted device. One that gains nothing
 must be about memory, or be a note that says so; else it has to be selected by its code. A ratio is time before by time
 after, with its 10th to 90th percentile; the data are those that messages quote.
 """

@@ -46,7 +46,7 @@ PLAIN = "pfrl==0.4.0/pfrl/experiments/evaluation_hooks.py"
 OURS = "torchlint"
 # The one that Python brings along may be old, and write scripts that import more than they need.
 PIP = "pip==26.3"
-# Times of modification must have settled before anybody trusts them.
+# Times of modification must have settled before anyone trusts them.
 SETTLED = 2.5
 
 
@@ -107,7 +107,7 @@ def call(*command: str | Path) -> str:
 
 
 def environment(linter: Linter, cache: Path) -> Path:
-    """The folder of executables of a linter's own virtual environment; torchlint is installed anew each time."""
+    """The folder of executables of a linter's own virtual environment; torchlint is installed again each time."""
     folder = cache / "venvs" / linter.requirement if linter.name != OURS else cache / "venvs" / OURS
     python = folder / "bin" / "python"
     stamp = folder / f"made with {PIP}"

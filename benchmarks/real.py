@@ -73,7 +73,7 @@ def _per_line(lines: int, seconds: float, memory: float) -> dict[str, object]:
 
 
 def table(rows: Sequence[dict[str, object]]) -> str:
-    """The rows as a table in Markdown, the dearest first."""
+    """The rows as a table in Markdown, the costliest first."""
     text = ["| package | files | lines | ms per 1,000 lines | KB per 1,000 lines |", "|---|---|---|---|---|"]
     for row in sorted(rows, key=lambda row: -float(str(row["ms_per_kloc"]))):
         cost = f"**{row['ms_per_kloc']}**" if float(str(row["ms_per_kloc"])) > BUDGET else row["ms_per_kloc"]

@@ -1,6 +1,6 @@
 """Projects of many small files, below and above the limits of the engine: what each step in size takes.
 
-There are four kinds: agents that import a file they share, scripts that hang together with nothing, tests, which have
+There are four kinds: agents that import a file they share, scripts that are connected with nothing, tests, which have
 no facts, and files that say nothing of torch. A second process comes at 1 MB of source, parts at 8 MB.
 """
 

@@ -62,7 +62,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def imports_torch(text: str) -> bool:
-    """Whether a module imports torch at its top; a program in one of its strings may as well, which is no import."""
+    """Whether a module imports torch at its top; a program in one of its strings may do so without an import."""
     return "\nimport torch\n" in text and any(
         isinstance(node, ast.Import) and any(alias.name == "torch" for alias in node.names)
         for node in ast.parse(text).body

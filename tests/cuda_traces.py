@@ -17,7 +17,7 @@ _PROCESS, _THREAD, _STREAM = 4711, 4711, 7
 WARNING = "called a synchronizing CUDA operation (Triggered internally at /pytorch/c10/cuda/CUDAFunctions.cpp:147.)"
 """The warning of ``set_sync_debug_mode("warn")``: ``warn_or_error_on_sync`` with the place that ``TORCH_WARN`` adds."""
 PROTOTYPE = "Synchronization debug mode is a prototype feature and does not yet detect all synchronizing operations"
-"""What ``set_sync_debug_mode`` itself warns of, once in a process; it is no wait."""
+"""What ``set_sync_debug_mode`` itself warns of, once in a process; it is not a wait."""
 
 
 class CudaTrace:

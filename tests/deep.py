@@ -1,6 +1,6 @@
 """Ordinary code that depends on itself in long chains: one dimension of depth each, by name.
 
-Each is a project of files by name, given how long its chain is. It ends in the same agent, whose value hangs on the
+Each is a project of files by name, given how long its chain is. It ends in the same agent, whose value depends on the
 whole chain, and in the loop that makes the chain hot.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 Project = Callable[[int], dict[str, str]]
 
 IMPORTS = "import torch\nfrom torch import nn\n"
-# What may be asked of a value: whether it is a tensor, where it is, what it hangs on, who else holds it.
+# What may be asked of a value: whether it is a tensor, where it is, what it depends on, who else holds it.
 SINK = """
 def train(env, model, optimizer, memory, obs):
     losses = []

@@ -1,4 +1,4 @@
-"""Whether autograd records somewhere, which tensors hang on a graph, and what functions may run."""
+"""Whether autograd records somewhere, which tensors are part of a graph, and what functions may run."""
 
 from __future__ import annotations
 

@@ -422,7 +422,7 @@ def mangled(data):
     yield b"\0" * len(data)
     yield data + b"more"
     yield data.replace(b"cache 1", b"cache 2", 1)
-    yield b"# a file of somebody else's\n"
+    yield b"# a file of someone else's\n"
     for place in range(0, len(data), len(data) // 40):
         yield data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
@@ -595,7 +595,7 @@ def test_a_warm_run_imports_nothing_that_takes_time(torchlint, project):
     assert command(project).communicate() == first
     code, modules = imported(project)
     assert code == 1
-    # What the interpreter itself imports for ``-m`` is none of ours.
+    # What the interpreter itself imports for ``-m`` is not one of ours.
     own = modules - imported_by_the_interpreter()
     assert own & HEAVY == set()
     assert {"torchlint.cli.warm", "torchlint.cache.store"} <= own
@@ -654,7 +654,7 @@ def test_a_link_in_the_place_of_the_cache_is_refused(torchlint, project, tmp_pat
     cache.symlink_to(tmp_path / "elsewhere")
     kept = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
     done = torchlint("check", cwd=project)
-    told = f"warning: no results are kept: {cache}: it is a symbolic link, which torchlint clean removes\n"
+    told = f"warning: no results are kept: {cache}: it is a symbolic link; remove it with torchlint clean\n"
     assert told in done.stderr
     assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()} == kept
     chosen = torchlint("check", "--cache-dir", ".torchlint_cache", cwd=project)

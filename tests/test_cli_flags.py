@@ -106,7 +106,7 @@ def test_a_wrong_word_in_the_settings_is_found_where_it_stands(torchlint, projec
     done = torchlint("check", cwd=project)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"torchlint: error: {project}/{place}")
-    # What the command line says is no fault of the file.
+    # What the command line says is not a fault of the file.
     done = torchlint("check", "--select", "TL9X", "--isolated", cwd=project)
     assert done.stderr.startswith("torchlint: error: select: no rule fits 'TL9X'; did you mean ")
 
@@ -250,8 +250,8 @@ def test_no_baseline_is_written_from_half_a_project(torchlint, project):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "there is no such baseline; torchlint baseline writes one"),
-        (b"<<<<<<< HEAD\n", ":1: no entry of a baseline: '<<<<<<< HEAD'"),
+        (None, "no such baseline file; write one with torchlint baseline"),
+        (b"<<<<<<< HEAD\n", ":1: not a baseline entry: '<<<<<<< HEAD'"),
         (b'\n{"path": 1, "code": "TL102", "fingerprint": "a"}\n', ":2: an entry holds the strings path, code and"),
         (b"\xff", "not UTF-8"),
     ],
@@ -316,7 +316,7 @@ def test_since_another_branch_means_where_the_two_parted(torchlint, repository):
 @pytest.mark.parametrize(
     ("revision", "message"),
     [
-        ("no-such", "--since: git knows no revision 'no-such'"),
+        ("no-such", "--since: unknown git revision 'no-such'"),
         ("--output=x", "--since: '--output=x' is not a revision"),
         ("", "--since: '' is not a revision"),
     ],
@@ -330,7 +330,7 @@ def test_since_what_git_does_not_know(torchlint, repository, revision, message):
 def test_since_outside_of_a_repository(torchlint, project):
     done = torchlint("check", "--since", "HEAD", cwd=project, env={"GIT_CEILING_DIRECTORIES": str(project.parent)})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"torchlint: error: --since: {project} is in no git repository\n"
+    assert done.stderr == f"torchlint: error: --since: {project} is not in a git repository\n"
     done = torchlint("check", "--since", "HEAD", cwd=project, env={"PATH": "/nowhere"})
     assert done.stderr == "torchlint: error: --since: git is not installed\n"
 
@@ -600,7 +600,7 @@ def test_config_lists_and_explains_every_key(torchlint, project):
     assert max(map(len, lines)) <= 80
     one = torchlint("config", "fail-level", cwd=project).stdout
     assert one == (
-        "fail-level\n  The least level that makes the exit code 1.\n"
+        "fail-level\n  Lowest level of finding that makes the exit code 1.\n"
         '  default: "warning"\n  one of:  note, warning, never\n  example: fail-level = "note"\n'
     )
     described = json.loads(torchlint("config", "--output-format", "json", cwd=project).stdout)

@@ -68,7 +68,9 @@ def test_a_diff_changes_nothing(here, project):
 
 def test_every_format_names_the_place(here, project):
     full = here("check", "--output-format", "full", cwd=project)
-    assert "\nwarning TL102 [*] torch.zeros(...).to(...) makes the tensor twice\n  -->  agent.py:12:16\n" in full.stdout
+    assert (
+        "\nwarning TL102 [*] torch.zeros(...).to(...) creates the tensor twice\n  -->  agent.py:12:16\n" in full.stdout
+    )
     assert "  12 - mask = torch.zeros(1, 6).to(self.device)\n" in full.stdout
     github = here("check", "--output-format", "github", cwd=project)
     assert github.stdout.startswith("::warning title=TL102,file=agent.py,line=12,col=16,endLine=12,endColumn=49::")

@@ -141,7 +141,7 @@ def test_a_size_that_waits_to_be_measured_leaves_the_others_examples() -> None:
     found = replace(found, cost=cost)
     assert cost_of(found) == "measured at rows 64 on CPU: 60 us a call, 7.0x; smaller data were not measured"
     assert total([found]) == ""
-    # One that was measured and gains nothing is no reason to doubt the others.
+    # One that was measured and gains nothing is not a reason to doubt the others.
     assert Figures({("TL1", "large"): LARGE, ("TL1", "flat"): FLAT}).cost("TL1", ("flat", "large")) == LARGE
 
 
@@ -150,7 +150,7 @@ def test_a_figure_is_given_for_what_it_is_the_figure_of() -> None:
     assert cost_of(per_update).startswith("about 60 us an update, 7.0x")
     whole = finding_of("x = 1\n", "x", cost=replace(LARGE, unit=""), hot=STEP)
     assert cost_of(whole).startswith("about 60 us, 7.0x")
-    # What is lost once is no loss per step, and what is lost per update is one wherever it stands.
+    # What is lost once is not a loss per step, and what is lost per update is one wherever it stands.
     assert total([whole]) == ""
     assert time_lost(whole) < time_lost(per_update) < time_lost(replace(per_update, hot=STEP))
 

@@ -477,7 +477,7 @@ def test_the_page_shows_what_is_printed(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "train.py", "--device", "cuda", "--updates", "60"]
     done = count(root, agent, ["--top", "8"], command)
     page = (root / "docs" / "count.md").read_text(encoding="utf-8")
-    printed = done.stdout[done.stdout.index("2,479 waits, ") :]
+    printed = done.stdout[done.stdout.index("2,479 GPU syncs, ") :]
     assert printed in page
 
 

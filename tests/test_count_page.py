@@ -76,7 +76,7 @@ def test_files_are_listed_and_reached_by_links(page: Page) -> None:
     links = [attributes["href"] for attributes in page.all("a")]
     assert links == ["#file-1", "#file-2", "#file-3"]
     assert [f"#{attributes['id']}" for attributes in page.all("h2")] == links
-    assert page.texts[page.texts.index("a<b>&.py") :][:3] == ["a<b>&.py", " ", "4 waits"]
+    assert page.texts[page.texts.index("a<b>&.py") :][:3] == ["a<b>&.py", " ", "4 GPU syncs"]
 
 
 def test_wide_code_is_scrolled_with_the_keyboard(page: Page) -> None:

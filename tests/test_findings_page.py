@@ -79,7 +79,7 @@ def test_the_hot_path_is_a_chain_of_calls_that_can_be_opened():
     page = page_of(
         finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, (Hop("train.py", 9, "loop"), Hop("agent.py", 4, "act"))))
     )
-    assert "once per environment step: 2 links from the loop" in page.plain
+    assert "once per environment step: call path" in page.plain
     assert "train.py:9 loop agent.py:4 act def act(obs):" in page.plain
     assert len(page.all("ol")) == 1
 

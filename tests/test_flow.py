@@ -198,7 +198,7 @@ CONTAINERS = {
         "def f(kind):\n    join = torch.max if kind else torch.mean\n    print(join(torch.tensor([x.item()])).item())",
         {"LOGGED"},
     ),
-    "somebody's container": ("y = make()\ny.append(x.item())", {"PASSED"}),
+    "someone's container": ("y = make()\ny.append(x.item())", {"PASSED"}),
     "a container from outside": ("def f(y):\n    y.append(x.item())", {"COLLECTED"}),
     "a container of a caller": ("def f(y):\n    y.append(x.item())\nz = []\nf(z)\nprint(z)", {"LOGGED"}),
     "the container of another caller": (
@@ -210,8 +210,8 @@ CONTAINERS = {
 CALLS = {
     "returned to a caller": ("def f():\n    return x.item()\nprint(f())", {"LOGGED"}),
     "returned and dropped": ("def f():\n    return x.item()\nf()", set()),
-    "returned to nobody": ("def f():\n    return x.item()", {"RETURNED"}),
-    "in a dict to nobody": ("def f():\n    return {'a': x.item()}", {"RETURNED"}),
+    "returned by a function that is not called": ("def f():\n    return x.item()", {"RETURNED"}),
+    "in a dict that is dropped": ("def f():\n    return {'a': x.item()}", {"RETURNED"}),
     "in a dict of an update": ("def f():\n    net(x).backward()\n    return {'a': x.item()}", {"REPORTED"}),
     "by an update without a name": ("def f():\n    net(x).backward()\n    return x.item()", {"RETURNED"}),
     "a learning rate": (
@@ -242,7 +242,7 @@ OBJECTS = {
         "A().g()",
         {"TENSOR"},
     ),
-    "an attribute nobody reads": ("class A:\n    def f(self):\n        self.a = x.item()", {"STORED"}),
+    "an attribute that is never read": ("class A:\n    def f(self):\n        self.a = x.item()", {"STORED"}),
     "of the same name in another class": (
         "class A:\n    def f(self):\n        self.a = x.item()\nclass B:\n    def __init__(self):\n        self.a = 1\n"
         "    def g(self):\n        print(self.a)\nB().g()",
@@ -384,7 +384,7 @@ GRAPHS = {
     "written into an array": ("array[0] = net(x)", {"DETACHED"}),
     "printed": ("print(net(x))", {"LOGGED"}),
     "returned to a loss": ("def f():\n    return net(x)\nf().mean().backward()", {"BACKWARD"}),
-    "returned to nobody": ("def f():\n    return net(x)", {"RETURNED"}),
+    "returned and dropped": ("def f():\n    return net(x)", {"RETURNED"}),
     "kept": ("class A:\n    def f(self):\n        self.y = net(x)", {"STORED"}),
     "passed": ("unknown(net(x))", {"PASSED"}),
     "only its shape": ("print(net(x).shape[0], net(x).size(0))", set()),

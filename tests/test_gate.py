@@ -1,4 +1,4 @@
-"""Which files are parsed at all: those that speak of torch, and what is tied to them by imports."""
+"""Which files are parsed at all: those that mention torch, and what is tied to them by imports."""
 
 from __future__ import annotations
 

@@ -359,7 +359,7 @@ def test_files_that_change_before_they_are_read(
 
 
 def test_one_pass_for_all_files_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder on a full disk must not be linted anew for each of its files."""
+    """A folder on a full disk must not be linted again for each of its files."""
     from torchlint.engine import run, writing
 
     for number in range(5):

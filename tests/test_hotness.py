@@ -459,7 +459,7 @@ FRAMEWORKS = {
         "class L(B):\n    def forward(self, x):\n        self.g(x)  # A\n    def g(self, x):\n        f(x)  # B\n",
         {"A": U, "B": U},
     ),
-    "a class of that name in the project is nobody's": (
+    "a class of that name in the project is not the library's": (
         "class Wrapper:\n    pass\nclass W(Wrapper):\n    def step(self, a):\n        f(a)  # A\n",
         {"A": O},
     ),
@@ -936,7 +936,7 @@ class Greedy(Act):
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
-        # The loop of a test of another class is no loop over steps, and its objects run nothing of the others.
+        # The loop of a test of another class is not a loop over steps, and its objects run nothing of the others.
         ("attend = Attend()\nfor _ in range(5):\n    attend(board)\n", {"A": S, "B": O, "C": O}),
         ("attend = Attend()\nwhile True:\n    attend(board)\n    loss.backward()\n", {"A": S, "B": U, "C": O}),
         ("def run(stage):\n    stage(board)\n    loss.backward()\nwhile True:\n    run(Attend())\n", {"B": U, "C": O}),
@@ -945,7 +945,7 @@ class Greedy(Act):
         # Who declares no more than the base class means all of them.
         ("def run(stage: Stage):\n    while True:\n        stage(board)\n        loss.backward()\n", {"B": S, "C": S}),
         ("while True:\n    Gym()(board)\n", {"A": S, "B": O, "C": O}),
-        # Nobody is seen to call what is built here: a container holds it.
+        # Nothing is seen to call what is built here: a container holds it.
         ("chain = Chain(Attend(), Act())\nattend = Attend()\nattend(board)\n", {"A": S, "B": O, "C": S}),
     ],
 )
@@ -1017,7 +1017,7 @@ def main():
     [
         ("run(agent, env)", 'if __name__ == "__main__":\n    main()\n', {"A": O, "B": S, "C": O}),
         ("run(agent, env)", "@click.command()\ndef command():\n    main()\ncommand()\n", {"A": O, "B": S, "C": O}),
-        # Somebody else's loop may run it, but then once for a loop of steps.
+        # Someone else's loop may run it, but then once for a loop of steps.
         ("run(agent, env)", "", {"A": O, "B": S, "C": O}),
         ("every(run)", "run(1, env)\nmain()\n", {"A": O, "B": S}),
         ("[run(agent, env) for _ in range(9)]", "main()\n", {"A": O, "B": S}),

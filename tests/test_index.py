@@ -10,7 +10,7 @@ from torchlint_rules.index import RULES
 from torchlint.engine.rules import BUILT_IN, listed_rules, load_rules
 from torchlint.rule import Rule, Trigger
 
-# What nobody asks of a rule before it has a site.
+# What nothing asks of a rule before it has a site.
 LATER = {"summary", "about_memory", "fixable", "may_change", "exceptions", "examples", "kept"}
 # What is known of a rule before its class is made.
 LISTED = {"code", "name", "set", "gate", "options"}

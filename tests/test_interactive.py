@@ -83,7 +83,7 @@ def test_the_end_of_the_input_quits(project):
 
 def test_an_unknown_key_shows_the_keys_and_asks_again(project):
     said = talk(project, INTERACTIVE, ["what", "q"])
-    assert "y - apply this fix at all its places" in said.text
+    assert "y - apply this fix at all places" in said.text
     assert said.text.count("(1/2) Apply this fix") == 2
 
 

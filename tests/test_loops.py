@@ -119,7 +119,7 @@ PROGRAMS = {
         """,
         {"counted", "item", "carried", "feeds", "collected", "leaves"},
     ),
-    "a name set anew in every round": (
+    "a name set again in each round": (
         """
         def f(xs):
             for x in xs:

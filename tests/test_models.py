@@ -76,7 +76,7 @@ KEEPING = "abs bernoulli clamp clone double exp flatten floor max mean round sig
 
 
 def keeps_graph(name: str) -> bool | None:
-    """Whether the tensor that a method returns hangs on the graph of its tensor; ``None`` where it returns none."""
+    """Whether the tensor that a method returns is part of the graph of its tensor; ``None`` where it returns none."""
     import torch
 
     one = torch.rand(2, 3).requires_grad_()

@@ -188,7 +188,7 @@ def test_what_is_beside_a_project_is_none_of_it(tmp_path):
 
 
 def test_a_place_for_many_projects_is_none(tmp_path, monkeypatch):
-    """Marks of any kind in a home folder or above are nobody's, but a repository is one anywhere."""
+    """Marks of any kind in a home folder or above are no one's, but a repository is one anywhere."""
     home = tmp_path / "home"
     put(
         home,

@@ -318,7 +318,7 @@ PIECES = ("a", "\n", "\r\n", "%", "!", "?", " ", '"', "\\", "é", "😀", "\t", 
 SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
-# A busy machine is no fault of the test.
+# A busy machine is not a fault of the test.
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(SOURCES, max_size=4), st.sampled_from([None, 1, "\t"]), st.booleans(), st.booleans())
 def test_whatever_a_cell_holds_comes_back(sources, indent, as_lines, ascii_only):

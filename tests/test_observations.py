@@ -242,11 +242,11 @@ def whole(*rows, **more):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no file of observations: not JSON in UTF-8"),
-        ("\udcff", "no file of observations: not JSON in UTF-8"),
-        ("[" * 100_000, "no file of observations: not JSON in UTF-8"),
-        ("[]", "no file of observations: it has no list of them"),
-        ('{"observations": 5}', "no file of observations: it has no list of them"),
+        ("", "not a file of observations: not JSON in UTF-8"),
+        ("\udcff", "not a file of observations: not JSON in UTF-8"),
+        ("[" * 100_000, "not a file of observations: not JSON in UTF-8"),
+        ("[]", "not a file of observations: it has no list of them"),
+        ('{"observations": 5}', "not a file of observations: it has no list of them"),
         (whole(schema=2), "of schema 2, where this torchlint reads 1: write it again with torchlint verify --observe"),
         (whole([]), "observation 1: it has the keys path, function, statement, repeat, expression, nth, saw"),
         (whole({**ROW, "more": 1}), "observation 1: it has the keys"),
@@ -254,10 +254,10 @@ def whole(*rows, **more):
         (whole(ROW, ROW), "observation 2: the expression has one already"),
         (whole({**ROW, "saw": [{"kind": "none"}] * 17}), "observation 1: it has more than 16 values"),
         (whole({**ROW, "saw": ["array"]}), "observation 1: a value is an object"),
-        (whole({**ROW, "saw": [{"kind": "cube"}]}), "observation 1: 'cube' is none of unknown, tensor"),
+        (whole({**ROW, "saw": [{"kind": "cube"}]}), "observation 1: 'cube' is not one of unknown, tensor"),
         (whole({**ROW, "saw": [{"kind": "tensor", "literal": 1}]}), "observation 1: a value has no 'literal'"),
         (whole({**ROW, "saw": [{"kind": "tensor", "rank": -1}]}), "observation 1: a rank is a number of dimensions"),
-        (whole({**ROW, "saw": [{"kind": "tensor", "device": "tpu"}]}), "observation 1: 'tpu' is none of cpu, cuda"),
+        (whole({**ROW, "saw": [{"kind": "tensor", "device": "tpu"}]}), "observation 1: 'tpu' is not one of cpu, cuda"),
         (whole({**ROW, "saw": [{"kind": "dict", "keys": ["a"]}]}), "observation 1: keys belong to the items of a dict"),
         (
             whole({**ROW, "saw": [{"kind": "list", "items": [{"kind": "none"}] * 2}]}),
@@ -275,7 +275,7 @@ def test_a_broken_file_is_one_error(tmp_path, text, message):
 
 
 def test_a_file_that_is_missing_no_file_or_too_large_is_one_error(tmp_path):
-    with pytest.raises(UnusableError, match="there is no such file; torchlint verify --observe writes one"):
+    with pytest.raises(UnusableError, match="no such file; write one with torchlint verify --observe"):
         lint(tmp_path, TEXTS, observations=tmp_path / NAME)
     with pytest.raises(ObservationsError, match="cannot be read: not a regular file"):
         read_observations(tmp_path)

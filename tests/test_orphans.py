@@ -1,4 +1,4 @@
-"""A network whose file nobody imports is not hot; alone, or imported, it is. Constants name the host and the fill."""
+"""A network whose file nothing imports is not hot; alone, or imported, it is. Constants name the host and the fill."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_cast_to_the_dtype_that_a_tensor_has_makes_nothing_twice(tmp_path: Pat
     (first,) = lint(tmp_path, {"a.py": CAST.format(idle)}, select=("TL102",)).findings
     (second,) = lint(tmp_path, {"a.py": CAST.format(real)}, select=("TL102",)).findings
     assert "casts to the dtype that the tensor has" in first.message
-    assert "makes the tensor twice" in second.message
+    assert "creates the tensor twice" in second.message
 
 
 POLICY = """\

@@ -17,7 +17,7 @@ from torchlint.settings.model import Settings
 
 @pytest.fixture
 def project(tmp_path):
-    """Four agents that hang together by a file they all import, and a file that Python cannot read."""
+    """Four agents that are connected by a file they all import, and a file that Python cannot read."""
     for name in ("a", "b", "c", "d"):
         (tmp_path / f"{name}.py").write_text(f"import shared\n{AGENT}")
     (tmp_path / "shared.py").write_text(AGENT)

@@ -1,20 +1,40 @@
-"""The picture of ``torchlint check`` shows what it prints."""
+"""The pictures in docs/assets show what torchlint prints and what was measured; ``make picture`` draws them again."""
 
 import importlib.util
 import re
+import sys
 from html import unescape
 
 import pytest
+from conftest import ROOT
+
+pytestmark = pytest.mark.once
+ASSETS = ROOT / "docs" / "assets"
 
 
-@pytest.mark.once
-def test_the_picture_of_check_shows_what_is_printed(root):
-    """Where it does not, ``make picture`` draws it again."""
-    spec = importlib.util.spec_from_file_location("picture", root / "benchmarks" / "picture.py")
+def drawing():
+    spec = importlib.util.spec_from_file_location("picture", ROOT / "benchmarks" / "picture.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    picture = (root / "docs" / "assets" / "check.svg").read_text(encoding="utf-8")
+    return module
+
+
+PICTURES = drawing()
+
+
+@pytest.mark.parametrize("name", [name for name in PICTURES.TERMINALS if name != "count"])
+def test_a_picture_shows_what_is_printed(name):
+    terminal = PICTURES.TERMINALS[name]
+    picture = (ASSETS / f"{name}.svg").read_text(encoding="utf-8")
     drawn = "".join(unescape(text) for text in re.findall(r"<text [^>]*>([^<]*)</text>", picture))
-    printed = re.sub(r"\x1b\[[0-9;]*m", "", module.printed("check"))
-    assert "".join(drawn.split()) == "".join(f"${module.COMMANDS['check']}{printed}".split())
+    colored = PICTURES.printed(terminal)
+    assert ("\x1b[3" in colored) is terminal.color
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", colored)
+    assert "".join(drawn.split()) == "".join(f"${terminal.command}{printed}".split())
+    assert max(map(len, printed.splitlines())) <= terminal.columns
     assert "href" not in picture and "url(" not in picture
+
+
+def test_the_plot_shows_what_was_measured():
+    assert (ASSETS / "gains.svg").read_text(encoding="utf-8") == PICTURES.gains()

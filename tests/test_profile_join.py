@@ -65,7 +65,7 @@ def test_operators_of_the_smell_in_its_function_are_its_cost(tmp_path):
     assert {finding.measured for finding in group.findings} == {group.measured}
 
 
-def test_synchronisations_inside_of_the_operators_are_counted(tmp_path):
+def test_syncs_inside_of_the_operators_are_counted(tmp_path):
     operators = [
         operator("aten::is_nonzero", 1, 20, 12.0),
         operator("aten::item", 1, 20, 11.0, within="aten::is_nonzero", effect=Effect.SYNC),
@@ -281,7 +281,7 @@ def test_waits_of_torch_itself_are_told_apart(tmp_path):
     assert spot.syncs == 140
     assert [(each.where, each.syncs) for each in spot.inside] == [("torch.optim.adam", 80)]
     told = as_text(report, 10, color=False, unicode=True, width=80)
-    for words in ("60 synchronisations\n", "80 synchronisations inside torch.optim.adam"):
+    for words in ("60 GPU syncs\n", "80 GPU syncs inside torch.optim.adam"):
         assert words in told
 
 

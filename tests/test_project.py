@@ -76,7 +76,7 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"run/sub/a.py": "from net import Net\nshow(Net)", "run/net.py": NET},
         "run.net.Net",
     ),
-    "somebody else's module that is called like a file elsewhere": (
+    "someone else's module that is called like a file elsewhere": (
         {"run/a.py": "from net import Net\nshow(Net)", "other/net.py": NET},
         "net.Net",
     ),

@@ -95,8 +95,8 @@ CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
     "Acme": ("from acme import core", "core.Actor", {"select_action": "S", "observe": "S", "observe_first": "E"}),
     "PFRL": ("from pfrl.agent import BatchAgent", "BatchAgent", {"batch_act": "S", "batch_observe": "S"}),
     "PyTorch optimizer": ("import torch", "torch.optim.Optimizer", {"step": "U"}),
-    "somebody's Agent": ("from mylib import Agent", "Agent", {"act": "O"}),
-    "somebody's Wrapper": ("from mylib import Wrapper", "Wrapper", {"step": "O"}),
+    "someone's Agent": ("from mylib import Agent", "Agent", {"act": "O"}),
+    "someone's Wrapper": ("from mylib import Wrapper", "Wrapper", {"step": "O"}),
 }
 
 

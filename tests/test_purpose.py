@@ -35,13 +35,13 @@ class Learner:
 @pytest.mark.parametrize(
     ("first", "second", "advice"),
     [
-        ("self.gain += loss", "self.loss += loss", "`torch.where` needs no branch"),
-        ("self.gain = loss * 2", "self.gain = loss", "`torch.where` needs no branch"),
-        ("self.gain = loss * 2", "self.net.train()", "decide by a number or flag that the host has already"),
+        ("self.gain += loss", "self.loss += loss", "use `torch.where` in place of the branch"),
+        ("self.gain = loss * 2", "self.gain = loss", "use `torch.where` in place of the branch"),
+        ("self.gain = loss * 2", "self.net.train()", "decide by a number or flag that is already on the host"),
         (
             "self.rate = max(1e-5, self.rate / 2)",
             "self.rate = min(1e-2, self.rate * 2)",
-            "decide by a number or flag that the host has already",
+            "decide by a number or flag that is already on the host",
         ),
     ],
 )

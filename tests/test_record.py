@@ -138,7 +138,7 @@ def test_what_agrees_is_told_in_full():
     assert disagreements(held(SAME)) == []
     assert held_of(held(SAME)) == "as counted"
     assert against(held(SAME)) == [
-        "before: counted 2 waits, measured 2; counted 4 launches, measured 4; counted 2 copies, measured 2; "
+        "before: counted 2 syncs, measured 2; counted 4 launches, measured 4; counted 2 copies, measured 2; "
         "counted 24 bytes, measured 24 (6 kernels)",
         "after: counted 3 launches, measured 3 (3 kernels)",
     ]
@@ -147,7 +147,7 @@ def test_what_agrees_is_told_in_full():
 def test_each_count_that_differs_is_told():
     found = held(OTHER)
     assert disagreements(found) == [
-        "after: counted 0 waits, measured 1",
+        "after: counted 0 syncs, measured 1",
         "after: counted 0 copies, measured 1",
         "after: counted 0 bytes, measured 4",
     ]
@@ -164,7 +164,7 @@ def test_a_program_that_does_nothing_on_the_device():
 def test_the_table_shows_what_differs():
     text = as_text(results(held(SAME), held(OTHER)), {}, (), color=False, unicode=True, width=130)
     assert "as counted" in text and "3 differ" in text
-    assert "TL101 first, after: counted 0 waits, measured 1" in text
+    assert "TL101 first, after: counted 0 syncs, measured 1" in text
     assert "1 of 2 examples did on CUDA what was counted." in text
     narrow = as_text(results(held(SAME), held(OTHER)), {}, (), color=False, unicode=True, width=60)
     assert max(map(len, narrow.splitlines())) <= 60
@@ -329,7 +329,7 @@ def on_host(example, source):
     ("before", "code", "words"),
     [
         (Recorded(1, 2, 1, 4, 3, 1), 0, "1 of 1 examples did on CUDA what was counted."),
-        (Recorded(2, 2, 1, 4, 3, 2), 1, "TL998 one, before: counted 1 wait, measured 2"),
+        (Recorded(2, 2, 1, 4, 3, 2), 1, "TL998 one, before: counted 1 sync, measured 2"),
         (None, 0, "Not held against CUDA"),
     ],
 )

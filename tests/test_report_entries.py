@@ -1,4 +1,4 @@
-"""Findings with one cure are one entry; the dearest entry stands first, and a terminal shows as many as fit."""
+"""Findings with one cure are one entry; the costliest entry stands first, and a terminal shows as many as fit."""
 
 import re
 from dataclasses import replace
@@ -193,7 +193,7 @@ def test_the_header_says_what_each_command_gains():
     context = context_of(TEXT, safe, named, unsafe)
     assert header(context, 120) == [
         "--fix                      1 finding [*] gains 3.6 us per step on CPU (train.py:88)",
-        "--fix --accept validation  1 more [validation] gain 3.6 us per step on CPU, 2 waits per step on a GPU "
+        "--fix --accept validation  1 more [validation] gain 3.6 us per step on CPU, 2 syncs per step on a GPU "
         "(train.py:88)",
     ]
     assert header(context, 80)[1] == "--fix --accept validation  1 more [validation] gain 3.6 us per step on CPU"

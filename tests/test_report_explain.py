@@ -33,7 +33,7 @@ class Sample(Rule):
 
     code = "TL999"
     name = "sample-smell"
-    summary = "a tensor made in vain"
+    summary = "a tensor that is never used"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Trigger()

@@ -392,9 +392,9 @@ def test_events_that_are_saved_are_said():
     events = Counted(Counts(waits=3, launches=7, copies=2, bytes=16_384), Counts(waits=1, launches=8), "obs 17")
     finding = finding_of(TEXT, CODE, cuda_only=True, events=events)
     text = full.render(context_of(TEXT, finding, cuts=False))
-    told = "on a GPU 2 waits and 2 copies (16.4 kB) fewer and 1 launch more a call, counted at obs 17"
+    told = "on a GPU 2 syncs and 2 copies (16.4 kB) fewer and 1 launch more a call, counted at obs 17"
     assert f"cost: {told}" in re.sub(r"\s+", " ", text)
-    assert "cost:  on a GPU 2 waits a call\n" in full.render(context_of(TEXT, finding, width=60))
+    assert "cost:  on a GPU 2 syncs a call\n" in full.render(context_of(TEXT, finding, width=60))
 
 
 @pytest.mark.parametrize("width", range(10, 30))

@@ -69,6 +69,14 @@ def test_the_details_are_folded_and_hold_all_places_the_whole_cost_and_the_fix_a
     ]
 
 
+def test_code_in_a_message_is_shown_as_code_and_an_odd_backtick_as_itself():
+    message = "`a|b` forces a <GPU> sync; read `x[0]`"
+    text = markdown.render(context_of(TEXT, finding_of(TEXT, CODE, message=message)))
+    assert "| <code>a&#124;b</code> forces a &#60;GPU&#62; sync |" in text
+    assert "- help: read <code>x&#91;0&#93;</code>" in text
+    assert "a &#96; b" in markdown.render(context_of(TEXT, finding_of(TEXT, CODE, message="a ` b")))
+
+
 def test_a_fence_in_the_code_does_not_end_the_diff():
     text = 'x = "````"; y = torch.FloatTensor(obs)\n'
     shown = markdown.render(context_of(text, finding_of(text, CODE, fix=fix_of(text, CODE, "z")))).splitlines()

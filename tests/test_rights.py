@@ -45,7 +45,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
 
 
 def torchlint(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run ``torchlint check`` as somebody who may not do everything."""
+    """Run ``torchlint check`` as someone who may not do everything."""
     return subprocess.run(
         [*(WITHOUT_POWER if ROOT_USER else ()), sys.executable, "-m", "torchlint", *arguments],
         cwd=folder,
@@ -69,7 +69,7 @@ def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def locked(folder: Path) -> Path:
-    """A folder with an agent in it that nobody may look into."""
+    """A folder with an agent in it that no one may look into."""
     path = folder / "locked"
     path.mkdir()
     (path / "agent.py").write_text(AGENT)

@@ -65,6 +65,35 @@ def test_a_longer_sleep_counts_as_asking_again_and_again(torchlint, project):
     assert "TL703 wait.py" in found(torchlint, project, "[rules.TL703]\nshortest-sleep = 0.05\n")
 
 
+def test_a_few_workers_are_left_alone(torchlint, project):
+    (project / "load.py").write_text(
+        "from torch.utils.data import DataLoader\n\n\ndef load(rows):\n    return DataLoader(rows, num_workers=4)\n"
+    )
+    settings = 'extend-select = ["TL702"]\n'
+    assert "TL702 load.py" in found(torchlint, project, settings)
+    assert "TL702 load.py" not in found(torchlint, project, f"{settings}[rules.TL702]\nmost = 4\n")
+
+
+def test_the_flag_of_a_fix_reads_the_variable_that_is_set(torchlint, project):
+    (project / "train.py").write_text(
+        """import torch
+
+
+def train(net: torch.nn.Linear, batches, optimizer):
+    for batch in batches:
+        loss = net(batch).mean()
+        if torch.isnan(loss).any():
+            raise ValueError("NaN")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    )
+    (project / "torchlint.toml").write_text('[rules.TL201]\nvariable = "CHECKED"\n')
+    torchlint("check", "--fix", "--accept", "validation", "--select", "TL201", cwd=project)
+    assert '_DEBUG_CHECKS = os.environ.get("CHECKED") == "1"' in (project / "train.py").read_text()
+
+
 def test_a_cached_run_knows_that_an_option_changed(torchlint, project):
     kept = {"TORCHLINT_NO_CACHE": "0"}
     assert len(found(torchlint, project, "", **kept)) == 2

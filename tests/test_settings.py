@@ -173,9 +173,11 @@ def test_patterns_of_the_command_line_are_relative_to_where_it_is_typed(tmp_path
 
 
 def test_wrong_values_of_the_command_line(tmp_path):
-    with pytest.raises(SettingsError, match=r"command line: fail-level: 'warn' is none of .* did you mean 'warning'"):
+    with pytest.raises(
+        SettingsError, match=r"command line: fail-level: 'warn' is not one of .* did you mean 'warning'"
+    ):
         load(tmp_path, fail_level="warn")
-    with pytest.raises(SettingsError, match=r"command line: accept: 'roundin' is none of .* 'rounding'"):
+    with pytest.raises(SettingsError, match=r"command line: accept: 'roundin' is not one of .* 'rounding'"):
         load(tmp_path, accept=("roundin",))
 
 
@@ -227,11 +229,14 @@ def test_isolated_reads_no_file(tmp_path):
         ),
         ("\npreview = 'yes'\n", "/torchlint.toml:2: preview: expected true or false, not a string"),
         ("fix = 1\n", "/torchlint.toml:1: fix: expected true or false, not an integer"),
-        ("device = 'cuda:0'\n", "/torchlint.toml:1: device: 'cuda:0' is none of auto, cpu, cuda; did you mean 'cuda'?"),
+        (
+            "device = 'cuda:0'\n",
+            "/torchlint.toml:1: device: 'cuda:0' is not one of auto, cpu, cuda; did you mean 'cuda'?",
+        ),
         ("device = ['cpu']\n", "/torchlint.toml:1: device: expected a string, not a list"),
         (
             "output-format = 'jsn'\n",
-            "/torchlint.toml:1: output-format: 'jsn' is none of full, concise, grouped, json, json-lines, github, "
+            "/torchlint.toml:1: output-format: 'jsn' is not one of full, concise, grouped, json, json-lines, github, "
             "gitlab, sarif, junit, rdjson, azure, pylint, lintrunner, markdown, html, agent; did you mean 'json'?",
         ),
         ("hot = ['train']\n", "/torchlint.toml:1: hot: 'train' does not read package.module:function"),

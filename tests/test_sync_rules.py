@@ -119,15 +119,15 @@ BRANCHES = {
     "assert limit or x.max() <= limit": "on the host",
     "if (x < 0).any():\n            x = x.clamp(min=0)": "`torch.where`",
     "if (x < 0).any():\n            print(limit)": "on the host",
-    "if (x < 0).any():\n            print(limit)\n        else:\n            x = x + 1": "the host has already",
+    "if (x < 0).any():\n            print(limit)\n        else:\n            x = x + 1": "already on the host",
     "if (x < 0).any():\n            x = x.abs()\n        else:\n            x = x + 1": "`torch.where`",
     "x = x.abs() if (x < 0).any() else x + 1": "`torch.where`",
-    "if (x < 0).any():\n            x = []": "the host has already",
+    "if (x < 0).any():\n            x = []": "already on the host",
     "limit = not (x < 0).any()": "in a tensor",
-    "if (x < 0).any():\n            limit.sync()": "the host has already",
+    "if (x < 0).any():\n            limit.sync()": "already on the host",
     "if (x < 0).any():\n            return x.sum()": "`torch.where`",
-    "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "several rounds",
-    "while (x < 0).any():\n            x = x + 1": "several rounds",
+    "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "every few",
+    "while (x < 0).any():\n            x = x + 1": "every few iterations",
 }
 
 
@@ -214,7 +214,7 @@ for obs, rewards, masks in batches:
 def test_a_name_may_carry_what_a_round_has_filled_in(tmp_path: Path, decay: str, kept: str, alone: bool) -> None:
     program = HANDED_ON.format(decay=decay, kept=kept)
     (found,) = lint(tmp_path, {"train.py": program}, select=("TL604",)).findings
-    assert ("no round needs another" in found.message) is alone
+    assert ("with independent values" in found.message) is alone
 
 
 SELECTING = """\
@@ -237,11 +237,11 @@ def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
     ("line", "better"),
     [
         ("rows = obs[mask.nonzero().squeeze(1)]", "keep the mask instead"),
-        ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, which waits once"),
-        ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, which waits once"),
+        ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, with a single sync"),
+        ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, with a single sync"),
         (
             "rows = obs.unique(dim=0)",
-            "find the distinct values once, where the data are made, or in a copy on the host",
+            "find the distinct values once, where the data is created, or in a copy on the host",
         ),
     ],
 )

@@ -135,7 +135,7 @@ def run(capsys, monkeypatch, project):
 @pytest.mark.parametrize(
     ("flags", "found", "fixable"),
     [
-        ([], True, False),  # nobody says: told, but the new spelling may not be there
+        ([], True, False),  # nothing says: told, but the new spelling may not be there
         (["--target-torch", "2.3"], True, True),
         (["--target-torch", "2.3.1"], True, True),
         (["--target-torch", "2.10"], True, True),
@@ -229,7 +229,7 @@ def test_what_is_assumed_is_shown(run) -> None:
     [
         (["--target-torch", "two"], "'two' is not a version of torch such as '2.2'"),
         (["--target-torch", "2"], "'2' is not a version of torch such as '2.2'"),
-        (["--target-version", "3.10"], "'3.10' is none of py37, py38, py39, py310"),
+        (["--target-version", "3.10"], "'3.10' is not one of py37, py38, py39, py310"),
         (["--target-version", "py3.11"], "did you mean 'py311'?"),
         (["--config", "target-torch = 2.2"], "target-torch: expected a string, not a float"),
     ],

@@ -67,7 +67,7 @@ def run(
 
 @pytest.fixture
 def traps(tmp_path: Path) -> tuple[Path, Path]:
-    """A folder in which everything that anybody might run leaves a mark, and where the mark would be."""
+    """A folder in which everything that anyone might run leaves a mark, and where the mark would be."""
     folder, mark = tmp_path / "tree", tmp_path / "mark"
     for name in RUN_BY_SOMEBODY:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,7 @@ def test_every_block_begins_with_its_command_and_holds_an_answer(blocks) -> None
 
 
 def test_the_walk_is_whole(blocks) -> None:
-    """Profile, findings, fix, verification: each with what the text around it speaks of."""
+    """Profile, findings, fix, verification: each with what the text around it mentions."""
     told = {
         "torchlint profile": ("TL201 3 checks in QNetwork.forward", "Predicted frequencies", "environment steps"),
         "torchlint check --profile": ("measured: ",),

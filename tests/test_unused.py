@@ -31,7 +31,7 @@ def test_only_who_asks_is_told(torchlint, project: Path) -> None:
     assert torchlint("check", cwd=project).stdout == ""
     assert torchlint("check", "--select", "ALL", "--preview", cwd=project).stdout == ""
     done = torchlint(*ASK, cwd=project)
-    assert done.stdout == "agent.py:12:55: TL909 [*] this comment silences nothing: TL102 is not found here\n"
+    assert done.stdout == "agent.py:12:55: TL909 [*] this comment suppresses nothing: TL102 is not found here\n"
     assert done.returncode == 1
     assert torchlint("check", "--select", "unused-suppression", cwd=project).returncode == 0  # a note
 

@@ -42,7 +42,9 @@ NOT_FOUND = {
         "the copies are no operand of arithmetic any more",
     ),
     "TL404": dict.fromkeys(("in_lambda", "in_closure"), "a function inside the method appends"),
-    "TL602": dict.fromkeys(("in_lambda", "in_closure"), "the network is called by a function that the loop makes anew"),
+    "TL602": dict.fromkeys(
+        ("in_lambda", "in_closure"), "the network is called by a function that the loop makes again"
+    ),
     "TL604": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "reports loops that do nothing but compute with elements, and this one also makes or calls something else",
@@ -76,7 +78,7 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows a result from the assignment that holds the call",
     ),
-    "TL618": {"in_closure": "the network is called by a function that the loop makes anew"},
+    "TL618": {"in_closure": "the network is called by a function that the loop makes again"},
     "TL709": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "follows an array from the assignment that holds the call",
@@ -85,11 +87,11 @@ NOT_FOUND = {
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "takes the difference of two readings where the later one is not called in place",
     ),
-    "TL803": {"neutral_names": "nobody is known to call a function that is not called main"},
+    "TL803": {"neutral_names": "nothing is known to call a function that is not called main"},
     "TL807": {"neutral_names": "a writer's method of another name is another method"},
     "TL903": {"neutral_names": "another attribute of a backend is another setting"},
     "TL907": dict.fromkeys(
-        ("in_lambda", "in_closure"), "a function inside the loop starts one process, and nobody counts its calls"
+        ("in_lambda", "in_closure"), "a function inside the loop starts one process, and its calls are not counted"
     ),
     "TL905": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),

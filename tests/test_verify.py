@@ -372,7 +372,7 @@ def test_a_run_past_its_time_has_failed_and_leaves_no_process(
 
 
 def is_running(process: int) -> bool:
-    """Whether a process runs; one that ended and that nobody waited for does not."""
+    """Whether a process runs; one that ended and that nothing waited for does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
@@ -877,7 +877,7 @@ def test_a_fix_is_kept_if_the_count_falls(
 def test_only_events_that_are_counted(torchlint: CommandLine, project: Path) -> None:
     done = torchlint("verify", "--metric", "count:nothing", *command("pass"), cwd=project)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is none of count:waits, count:launches, count:copies, count:bytes" in done.stderr
+    assert "is not one of count:waits, count:launches, count:copies, count:bytes" in done.stderr
 
 
 def test_nothing_is_counted_without_torch(torchlint: CommandLine, project: Path) -> None:

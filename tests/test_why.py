@@ -108,7 +108,7 @@ def test_ways_beyond_the_most_are_counted() -> None:
 
 LOOP = "while True:\n    env.step(act(1))\n"
 COLD: dict[str, tuple[str | Mapping[str, str], list[str]]] = {
-    "nobody calls it": (
+    "no known call": (
         "def act(x):\n    return g(x)  # A\n",
         ["no call of act was found in the project"],
     ),

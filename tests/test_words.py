@@ -3,7 +3,9 @@ help, errors and documentation, by a list of words.
 """
 
 import ast
+import io
 import re
+import tokenize
 from functools import cache
 from pathlib import Path
 
@@ -16,22 +18,21 @@ from torchlint.report.words import TITLE, title_and_cure
 pytestmark = pytest.mark.once
 GOLDEN = Path(__file__).parent / "golden"
 LINE = re.compile(r"\d+:\d+-\d+:\d+ (?P<code>[A-Z]+\d+) .* \| (?P<message>.*) #[0-9a-f]{8}")
-CODE = re.compile(r"`[^`]*`")
+CODE = re.compile(r"``[^`]*``|`[^`]*`")
 # Words that take the place of a plainer one.
 UNWANTED = re.compile(r"\banew\b|\bnobody\b|\bin vain\b|\bis no [a-z]|\bso often\b|\(on CUDA\)|the host waits")
+GLOSSARY = ROOT / "docs" / "glossary.md"
+ROW = re.compile(r"^\| `([a-z ]+)` \| ([^|]+) \|$", re.MULTILINE)
+# What docstrings and comments do not say either, each with what to write in its place.
+AVOIDED = dict(ROW.findall(GLOSSARY.read_text(encoding="utf-8").partition("## Words to avoid")[2]))
 # In documentation, help and errors: patterns, and what to write in their place.
 PLAINER = {
+    **{rf"\b{words}\b": better for words, better in AVOIDED.items()},
     r"\btold\b(?! apart)": "reported, named, set",
-    r"\banew\b": "again",
-    r"\bin vain\b": "without use",
-    r"\bhangs? on\b": "depends on, belongs to, keeps",
-    r"\b(?:nobody|somebody)\b": "the passive, or who it is",
-    r"\bspeaks? of\b": "mentions",
     r"(?<!here )\bis no (?!longer\b|more\b|higher\b)[a-z]": "is not a",
 }
-# Written by programs from what fixtures, claims and readers say.
-WRITTEN_BY_PROGRAMS = {"accuracy.md", "claims.md"}
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+CODE_OF = ("torchlint", "rules", "benchmarks", "website", "tests", "examples")
 
 
 def wordy(text):
@@ -40,7 +41,7 @@ def wordy(text):
     return {match[0]: better for pattern, better in PLAINER.items() for match in re.finditer(pattern, text, re.I)}
 
 
-@pytest.mark.parametrize("page", [path for path in PAGES if path.name not in WRITTEN_BY_PROGRAMS], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_documentation_is_plain(page):
     text = page.read_text(encoding="utf-8")
     assert wordy(text) == {}
@@ -76,6 +77,38 @@ def test_help_errors_and_pages_of_rules_are_plain(folder):
         if (words := wordy(text))
     }
     assert wrong == {}
+
+
+def notes(text):
+    """The comments and docstrings of a module, without the code that they quote."""
+    tree = ast.parse(text)
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstrings = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, documented)]
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return [CODE.sub("", note) for note in [*docstrings, *comments] if note]
+
+
+def avoided():
+    """A pattern of all words that the glossary says to avoid."""
+    return re.compile("|".join(rf"\b{words}\b" for words in AVOIDED), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("folder", CODE_OF)
+def test_docstrings_and_comments_avoid_the_words_of_the_glossary(folder):
+    pattern, wrong = avoided(), {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if path != Path(__file__) and pattern.search(text):
+            found = [match[0] for note in notes(text) for match in pattern.finditer(note)]
+            wrong |= {path.relative_to(ROOT).as_posix(): found} if found else {}
+    assert wrong == {}
+
+
+def test_the_words_of_the_glossary_are_seen():
+    assert len(AVOIDED) > 10
+    (note,) = [note for note in notes("# It is built anew, not `anew`.\nx = 'anew'\n") if avoided().search(note)]
+    assert note == "# It is built anew, not ."
 
 
 def test_unwanted_words_are_seen_with_what_to_write():

@@ -28,7 +28,7 @@ def edited(before, old, new):
 
 @pytest.fixture
 def as_nobody():
-    """A folder of somebody without privileges, and that somebody as the one who runs the test."""
+    """A folder of someone without privileges, and that someone as the one who runs the test."""
     if sys.platform == "win32":
         pytest.skip("no user ids")
     with tempfile.TemporaryDirectory() as name:

@@ -333,7 +333,7 @@ def _bodies(tree: ast.Module) -> list[tuple[list[ast.stmt], bool]]:
 
 
 def _delegable(function: ast.FunctionDef) -> bool:
-    """Whether the parameters can be handed on by name, and nobody calls it by a rule of the language."""
+    """Whether the parameters can be handed on by name, and nothing calls it by a rule of the language."""
     given = function.args
     plain = not (given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg)
     return plain and not function.decorator_list and not function.name.startswith("__") and not _is_generator(function)
@@ -420,7 +420,7 @@ def _is_import(stmt: ast.stmt) -> bool:
 
 
 def _only(stmt: ast.stmt, names: set[str]) -> ast.stmt | None:
-    """An import without what nobody needs, other statements as they are."""
+    """An import without what nothing needs, other statements as they are."""
     if not isinstance(stmt, (ast.Import, ast.ImportFrom)):
         return stmt
     kept = [alias for alias in stmt.names if (alias.asname or alias.name.split(".")[0]) in names]

@@ -30,7 +30,7 @@ _SAME = ("1.5.", "1.6.", "1.7.", "1.8.", "1.9.")
 
 
 def load() -> None:
-    """Import libcst, if nobody has; in less time than ``import libcst`` takes where the release is known."""
+    """Import libcst, if no one has; in less time than ``import libcst`` takes where the release is known."""
     if "libcst" in sys.modules or not _version().startswith(_SAME):
         return
     import dataclasses
@@ -59,7 +59,7 @@ def load() -> None:
 
 
 def _version() -> str:
-    """The release of libcst that would be imported; empty if nobody can tell."""
+    """The release of libcst that would be imported; empty if no one can tell."""
     from importlib.util import find_spec
 
     spec = find_spec("libcst")

@@ -126,7 +126,7 @@ def _figures(rule: type[Rule], measured: Sequence[Measured]) -> Iterator[str]:
 def _counts(counted: Sequence[Counted]) -> str:
     return (
         f"{counts_as_markdown(counted)}\n\nEvents in one run of the example, before and after, as the counted device "
-        "counts them: times that the host waits, kernels that are launched, copies between host and device."
+        "counts them: GPU syncs, kernel launches, copies between host and device."
     )
 
 

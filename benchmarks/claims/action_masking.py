@@ -47,7 +47,7 @@ def example(batch: int) -> Example:
 
 
 CLAIM = Claim(
-    title="Action masks built anew on every call",
+    title="Action masks built again on every call",
     words="cheaper masks make acting 2-5% faster (1.02-1.05x)",
     least=1.02,
     most=1.05,

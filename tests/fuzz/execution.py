@@ -33,7 +33,7 @@ def differences(seed: str, inputs: int) -> tuple[int, list[str]]:
 
 
 def safe() -> Iterator[tuple[type[Rule], Example, Fixed]]:
-    """The examples with inputs whose fixes rest on no assumption; compiling anew for each input would take minutes."""
+    """The examples with inputs whose fixes rest on no assumption; compiling again for each input would take minutes."""
     from torchlint.bench.fixed import fixed
 
     for rule in load_rules():

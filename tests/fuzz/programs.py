@@ -74,7 +74,7 @@ class Writer(Filler):
                 yield self._row(level, self.statement(SIMPLE))
 
     def statement(self, templates: tuple[str, ...]) -> str:
-        """A statement as somebody may lay it out."""
+        """A statement as someone may lay it out."""
         text = self.filled(self.random.choice(templates))
         if self.random.random() < 0.15:
             text = self._broken(text)

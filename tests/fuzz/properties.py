@@ -22,7 +22,7 @@ from torchlint.sources.decode import UndecodableError, decode
 _ROOT = Path("/nowhere")
 NAME = "program.py"
 _WORD = "torch"
-"""A file that nowhere speaks of it is not even parsed."""
+"""A file that nowhere mentions it is not even parsed."""
 _HEADER = re.compile(rb"\s*(with \w+\.(no_grad|inference_mode)\(\)|if _DEBUG_CHECKS):")
 """How a block begins that becomes one with the block above it where both have the same header."""
 _SETTINGS = Settings(root=_ROOT, isolated=True, fix=True, no_context=True)
@@ -110,7 +110,7 @@ def loose_names(tree: ast.Module) -> frozenset[str]:
 def _is_edited(text: str, fixed: FixedFile) -> bool:
     """Whether the fixed text is the old one with the edits of the fixes made, less some imports.
 
-    Told of files that one round settled: edits of a later round point into a text that nobody has any more.
+    Told of files that one round settled: edits of a later round point into a text that no one has any more.
     """
     raw = text.encode()
     edits = sorted({edit for finding in fixed.applied if finding.fix for edit in finding.fix.edits})
@@ -144,7 +144,7 @@ def _without_header(row: bytes) -> bytes:
 
 
 def _many_rounds(fixed: FixedFile) -> bool:
-    """Whether some finding speaks of a text that an earlier round made."""
+    """Whether some finding mentions a text that an earlier round made."""
     before = fixed.before
     at_first = check([], replace(_SETTINGS, fix=False, unsafe_fixes=True), before).findings
     known = {(finding.order, finding.fix) for finding in at_first}

@@ -64,7 +64,7 @@ class File:
     twins: Mapping[str, Twin]
 
     def name(self, node: cst.BaseExpression) -> str:
-        """The qualified name of ``th.nn.functional.relu``, empty for what is no imported name."""
+        """The qualified name of ``th.nn.functional.relu``, empty for what is not an imported name."""
         if isinstance(node, cst.Name):
             return self.names.get(node.value, "")
         if isinstance(node, cst.Attribute):
@@ -213,7 +213,7 @@ def legacy(call: cst.Call, file: File) -> cst.BaseExpression | None:
 
 
 def retained(call: cst.Call, file: File) -> cst.BaseExpression | None:
-    """TL304: ``backward`` keeps a graph that nobody goes through again."""
+    """TL304: ``backward`` keeps a graph that nothing goes through again."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "backward" or call.args:
         return None
     return called(call.func, retain_graph=cst.Name("True"))

@@ -18,7 +18,7 @@ def check(paths: Sequence[str], select: Sequence[str], since: str, top: int, *, 
 
 
 def explain(file: str, row: int) -> list[str]:
-    """Say how often a line runs, and why."""
+    """Explain how often a line runs, and why."""
     return ["check", "--color=never", f"--explain-hot={file}:{row}"]
 
 

@@ -21,7 +21,7 @@ from torchlint.agents import commands
 
 _INSTRUCTIONS = """\
 torchlint finds what makes PyTorch reinforcement-learning code slow, and fixes it. Work in this order:
-1. check: findings, the dearest first.
+1. check: findings, the costliest first.
 2. fix: the diff of the fixes that change nothing but the time; apply it to the files.
 3. explain or rule: for findings without a fix.
 4. verify: keep only fixes with which a test command passes.
@@ -55,7 +55,7 @@ def _add_readers(server: MCPServer, folder: Path) -> None:
     async def check(
         paths: Sequence[str] = (), select: Sequence[str] = (), since: str = "", top: int = 0, everything: bool = False
     ) -> str:
-        """Lint files and folders (default: the whole project): findings grouped by cure, the dearest first.
+        """Lint files and folders (default: the whole project): findings grouped by cure, the costliest first.
 
         Args:
             paths: files and folders. select: codes or prefixes of rules, e.g. TL203 or TL2.
@@ -94,7 +94,7 @@ def _add_runners(server: MCPServer, folder: Path) -> None:
     async def count(
         command: Sequence[str], paths: Sequence[str] = (), steps: int = 0, seconds: float = 0.0, top: int = 20
     ) -> str:
-        """Run a program on a counted device in place of CUDA: waits, launches and copies of each line; no GPU.
+        """Run a program on a counted device in place of CUDA: GPU syncs, launches and copies of each line.
 
         Args:
             command: the program and its arguments, e.g. ["python", "train.py"]. paths: what to report on.

@@ -85,7 +85,7 @@ class Cpu:
         return time.process_time() - start
 
     def syncs(self, program: Program) -> int | None:  # noqa: ARG002  the protocol's
-        """Nobody waits here."""
+        """Nothing waits here."""
         return None
 
     def peak(self, program: Program) -> int:
@@ -100,7 +100,7 @@ class Cpu:
         return peak_of(events)
 
     def record(self, program: Program) -> Recorded | None:  # noqa: ARG002  the protocol's
-        """Here is no accelerator."""
+        """There is no accelerator."""
         return None
 
     def machine(self) -> Machine:

@@ -46,7 +46,7 @@ class ExampleVerdict:
         tried: how many sets of inputs were compared.
         changes: the declared changes that were seen.
         exceptions: the labels of the inputs on which the fix does otherwise, as the rule says.
-        wrong: the differences that nobody declared, in words; empty: the fix keeps its word.
+        wrong: the differences that nothing declared, in words; empty: the fix keeps its word.
     """
 
     tried: int

@@ -19,7 +19,7 @@ from torchlint.rule import Input, Kind
 _DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool")
 _NONFINITE = (float("nan"), float("inf"), float("-inf"))
 _SMALL = (0.0, -0.0, 1e-45, -1e-45)
-# What the change ``nonfinite`` speaks of.
+# What the change ``nonfinite`` mentions.
 _STRANGE = ("nan and inf", "zeros and tiny numbers")
 # Halfway between two numbers of float32, and barely more: rounded by way of float64 it goes the other way.
 _LARGE = 2**60 + 2**36 + 1

@@ -1,4 +1,4 @@
-"""Runs one version of an example and notes all that somebody could notice of it, and says how two runs differ."""
+"""Runs one version of an example and notes all that someone could notice of it, and says how two runs differ."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def differences(
 
     A run that raised before promises nothing but that the exception is kept where it was a check's: one that was a
     ``TypeError`` may disappear, any other is ``validation``. ``nonfinite`` says that the inputs held NaN or infinity,
-    ``layout_only`` that values mean nothing: memory that nobody wrote to.
+    ``layout_only`` that values mean nothing: memory that nothing wrote to.
     """
     if after.raised is not None and after.raised is not before.raised:
         if before.raised is None:

@@ -161,7 +161,7 @@ def _notes(rows: Sequence[ResultRow]) -> Iterator[str]:
         if row.bytes is not None:
             notes.append(f"{title}: memory that tensors took in a call, at most: {memory(row.bytes)}.")
         if row.syncs is not None:
-            notes.append(f"{title}: the host waited {row.syncs.before} times before, {row.syncs.after} times after.")
+            notes.append(f"{title}: {row.syncs.before} GPU syncs before, {row.syncs.after} after.")
         if row.status is ExampleStatus.UNSTEADY:
             least, most = CONTROL_LIMITS
             notes.append(f"{title}: no conclusion, for the control left {least} to {most}.")

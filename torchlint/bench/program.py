@@ -82,7 +82,7 @@ def left_as_it_was() -> Iterator[None]:
 
 
 def seed() -> None:
-    """Start all random streams anew."""
+    """Start all random streams again."""
     random.seed(SEED)
     np.random.seed(SEED)
     torch.manual_seed(SEED)

@@ -157,7 +157,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One run of the suite; ``complete`` says that nobody interrupted it."""
+    """One run of the suite; ``complete`` says that no one interrupted it."""
 
     machine: Machine
     rows: tuple[ResultRow, ...]
@@ -189,7 +189,7 @@ def disagreements(row: ResultRow) -> list[str]:
 
 def compared(counts: Counts, recorded: Recorded) -> Iterator[tuple[str, int, int]]:
     """What is counted and measured both, by its noun."""
-    yield "wait", counts.waits, recorded.waits
+    yield "sync", counts.waits, recorded.waits
     yield "launch", counts.launches, recorded.launches
     yield "copy", counts.copies, recorded.copies
     yield "byte", counts.bytes, recorded.bytes

@@ -21,7 +21,7 @@ def folder() -> Path:
     """Where results are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep a user's data.
 
     Raises:
-        OSError: nobody knows of a home folder of this user.
+        OSError: it is not known of a home folder of this user.
     """
     return Path(data_folder())
 

@@ -38,7 +38,7 @@ _LEGEND = (
     "more in one call, as counted on the counted device."
 )
 
-_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Waits", "Shipped", "On a GPU", "On CUDA")
+_HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Syncs", "Shipped", "On a GPU", "On CUDA")
 # On a terminal narrower than this only so many columns are shown.
 _ROOM = 70
 _NARROW = (0, 2, 4, 5, 8)
@@ -101,7 +101,7 @@ def _table(results: Results, shipped: Shipped, width: int) -> Table:
 
     shown = set(range(len(_HEADINGS))) if width >= _ROOM else set(_NARROW)
     if not any(row.syncs is not None for row in results.rows):
-        shown.discard(_HEADINGS.index("Waits"))
+        shown.discard(_HEADINGS.index("Syncs"))
     if width < _WIDE:
         shown.discard(_HEADINGS.index("On a GPU"))
     if not any(row.held is not None for row in results.rows):

@@ -1,6 +1,6 @@
-"""The key that a user's caches are sealed with, so that a file that somebody else put there counts for nothing.
+"""The key that a user's caches are sealed with, so that a file that someone else put there counts for nothing.
 
-A cache lies among the files it is about, and these may come from anybody: a cloned repository may bring one along. What
+A cache lies among the files it is about, and these may come from anyone: a cloned repository may bring one along. What
 it says would be printed, and believed. So a cache is taken only if it was sealed with a key that lies where programs
 keep the data of this user.
 """
@@ -18,7 +18,7 @@ def data_folder() -> str:
     """Where data of this user are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep them.
 
     Raises:
-        OSError: nobody knows of a home folder of this user, as in containers that run with any user's number.
+        OSError: it is not known of a home folder of this user, as in containers that run with any user's number.
     """
     own = os.environ.get("TORCHLINT_DATA_DIR")
     if own:

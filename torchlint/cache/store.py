@@ -21,7 +21,7 @@ _MAGIC = b"torchlint cache 1\n"
 _SEAL = 32
 # The last runs that differ in their command line, or in what their output goes to.
 _RUNS = 8
-# Nobody's project needs more, and a cache is not to be what fills a disk.
+# No one's project needs more, and a cache is not to be what fills a disk.
 _LARGEST = 256 << 20
 
 
@@ -65,7 +65,7 @@ def path_of(folder: str, root: str) -> str:
 
 
 def read_runs(path: str, key: bytes) -> list[Said]:
-    """The runs that are kept, the last first; none, if the file is missing or is none of ours."""
+    """The runs that are kept, the last first; none, if the file is missing or is not one of ours."""
     try:
         with open_file(path) as stream:
             first, _ = _lengths(stream.read(len(_MAGIC) + 3 * _SEAL))
@@ -78,7 +78,7 @@ def read_runs(path: str, key: bytes) -> list[Said]:
 
 
 def read_rest(path: str, key: bytes) -> bytes:
-    """What the engine kept; empty, if the file is missing or is none of ours."""
+    """What the engine kept; empty, if the file is missing or is not one of ours."""
     start = len(_MAGIC) + 3 * _SEAL
     try:
         with open_file(path) as stream:

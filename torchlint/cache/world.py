@@ -128,7 +128,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a file for reading its bytes, if it is one: a pipe would be waited for, and a device has no end.
 
     Raises:
-        OSError: it cannot be read, or is no regular file.
+        OSError: it cannot be read, or is not a regular file.
     """
     if "\0" in os.fspath(path) or not stat.S_ISREG(os.stat(path).st_mode):
         import errno

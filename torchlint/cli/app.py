@@ -24,7 +24,7 @@ def application(context: click.Context) -> None:
       torchlint check             lint the project in this folder
       torchlint check src --fix   and apply the fixes that change only the time
       torchlint rule TL101        explain a rule
-      torchlint bench             prove the fixes here: same results, less time
+      torchlint bench             test and time the fixes on this machine
       torchlint profile run.prof  what the findings cost in a real run
     """
     if context.invoked_subcommand is None:

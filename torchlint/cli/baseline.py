@@ -24,19 +24,19 @@ from torchlint.sources.baseline import BaselineEntry, BaselineError, read_baseli
 _NAME = "torchlint-baseline.jsonl"
 
 
-@click.command(short_help="Take what is found today as known.")
+@click.command(short_help="Accept the findings of today, to report only new ones.")
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--baseline", "file", type=click.Path(path_type=Path, dir_okay=False), help="The file to write.")
 @declared("config")
-@declared("isolated", help="Read no settings file.")
+@declared("isolated", help="Ignore settings files.")
 def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...], isolated: bool) -> int:
-    """Write what is found now to a file, so that check shows only what is new, or refresh that file.
+    """Write the current findings to a file, so that check reports only new ones, or refresh that file.
 
-    The file is torchlint-baseline.jsonl, or what the settings name.
+    The file is torchlint-baseline.jsonl, unless the settings name another.
 
     \b
     Examples:
-      torchlint baseline        take all that is found as known
+      torchlint baseline        accept all current findings
       torchlint baseline src    refresh the entries of the files below src alone
       torchlint check --baseline torchlint-baseline.jsonl
 

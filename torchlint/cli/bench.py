@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _SELECTORS = Words(SELECTORS)
 
 
-@click.command(short_help="Prove the fixes on this machine: equal outputs, then time.")
+@click.command(short_help="Test and time the fixes on this machine.")
 @click.argument("codes", nargs=-1, type=_SELECTORS)
 @click.option("--rule", "more", type=_SELECTORS, multiple=True, help="Rules to run: codes, prefixes, names, or ALL.")
 @choice_option("--device", choices=("cpu", "cuda"), default="cpu", text="Where to run (default: cpu).")
-@click.option("--quick", is_flag=True, help="A rough picture in a fraction of the time; nothing is kept.")
+@click.option("--quick", is_flag=True, help="Measure roughly in a fraction of the time; results are not kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with plots to this file.")
 def bench(
@@ -50,8 +50,8 @@ def bench(
     """Run the examples of rules (default: of all) before and after their fix.
 
     \b
-    First the results are compared, on ordinary and on awkward inputs: a fix may
-    change what it declares and nothing else. Then both programs are timed.
+    First the results are compared, on ordinary inputs and on edge cases: a fix
+    may change only what it declares. Then both programs are timed.
 
     \b
     Examples:
@@ -60,11 +60,11 @@ def bench(
       torchlint bench --device cuda --html bench.html
       torchlint bench --json > results.json
 
-    What is measured is kept, and shown by torchlint rule and by the format
-    full beside the figures that came with the rules. With --device cuda, what
-    was counted for each example is held against torch's profiler. The exit code
-    is 1 when a fix changes what it does not declare, an example fails, or CUDA
-    does other than was counted.
+    Results are stored and shown by torchlint rule and by the format full, next
+    to the figures that ship with the rules. With --device cuda, the counts of
+    each example are compared with torch's profiler. The exit code is 1 when a
+    fix changes more than it declares, an example fails, or the profiler
+    disagrees with the counts.
     """
     available = rules_here()
     wanted = [word for words in (*codes, *more) for word in words]
@@ -166,7 +166,7 @@ def _write_page(path: Path, results: Results) -> None:
 
 
 def _keep(results: Results, device: str, *, tell: bool) -> None:
-    """Keep what was measured; that it cannot be kept is no reason to fail."""
+    """Keep what was measured; that it cannot be kept is not a reason to fail."""
     from torchlint.bench.result import ExampleStatus
     from torchlint.bench.store import keep
 

@@ -69,12 +69,12 @@ def check(key: str | None, /, **given: Any) -> int:
       torchlint check --select TL1,legacy-tensor-constructor
       torchlint check --since origin/main      only what this branch changed
       torchlint check --explain-hot agent.py:88
-      torchlint check --profile train.prof     costliest first, as measured
+      torchlint check --profile train.prof     ranked by measured cost
       torchlint check @files.txt               arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
-    The exit code is 0 when nothing is left, or only notes; 1 when there are findings of the level that fails
-    (--fail-level, else warning); and 2 when something went wrong.
+    The exit code is 0 without findings or with notes alone, 1 with findings of the level that fails
+    (--fail-level, default: warning), and 2 after an error.
     """
     # The key of the command line in the cache is there when it could be read without click.
     return perform(**given, wanted=key if key and is_repeatable(given) else "")

@@ -26,7 +26,7 @@ _ON_LINE = regex(r"(.+):([1-9][0-9]*)", re.DOTALL)
 _IN_CELL = regex(r"(.+\.ipynb):(?:cell )?([1-9][0-9]*):([1-9][0-9]*)", re.DOTALL)
 
 
-def perform(  # long: a parameter for each option that is no setting
+def perform(  # long: a parameter for each option that is not a setting
     paths: tuple[str, ...],
     *,
     config: tuple[str, ...],

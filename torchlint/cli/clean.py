@@ -16,13 +16,13 @@ from torchlint.cli.output import write
 from torchlint.settings.root import project_root
 
 
-@click.command(short_help="Remove the cache of a project.")
+@click.command(short_help="Remove the cache of the project.")
 @click.argument("path", default=".", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--cache-dir",
     type=click.Path(path_type=Path, file_okay=False),
     envvar="TORCHLINT_CACHE_DIR",
-    help="Where results are kept (default: .torchlint_cache in the project).",
+    help="Cache folder (default: .torchlint_cache in the project).",
 )
 def clean(path: Path, cache_dir: Path | None) -> int:
     """Remove the cache of the project that holds PATH (default: this folder). Nothing else is touched.

@@ -32,7 +32,7 @@ def clicked(args: list[str], key: str | None) -> int:
     except click.ClickException as error:
         complain(f"error: {error.format_message()}")
     except SystemExit:
-        # Click's answer to a pipe that nobody reads any more: whoever read our help has seen enough.
+        # Click's answer to a pipe that nothing reads any more: whoever read our help has seen enough.
         forget(sys.stdout)
         return OK
     except OSError as error:

@@ -21,7 +21,7 @@ _RULES = "rules"
 
 @click.command(short_help="List the settings, or explain one.")
 @click.argument("key", required=False)
-@choice_option("--output-format", choices=("text", "json"), default="text", text="How to print.")
+@choice_option("--output-format", choices=("text", "json"), default="text", text="Output format.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of torchlint.toml, for editors.")
 @click.option("--findings-schema", is_flag=True, help="Print the JSON schema of check --output-format json.")
 def config(key: str | None, output_format: str, schema: bool, findings_schema: bool) -> int:
@@ -36,7 +36,7 @@ def config(key: str | None, output_format: str, schema: bool, findings_schema: b
     """
     if schema or findings_schema:
         if key is not None:
-            raise click.UsageError("--schema describes all settings: give no key with it")
+            raise click.UsageError("--schema takes no key: it describes all settings")
         if schema and findings_schema:
             raise click.UsageError("--schema and --findings-schema cannot be given together")
         write(sys.stdout, schema_text() if schema else findings_schema_text())

@@ -48,7 +48,7 @@ class _Count(Sectioned):
         return [*super().collect_usage_pieces(ctx), "-- CMD..."]
 
 
-@click.command(cls=_Count, short_help="Count waits, launches and copies of a program, without a GPU.")
+@click.command(cls=_Count, short_help="Count GPU syncs, launches and copies without a GPU.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Stop after N environment steps.")
 @click.option(
@@ -58,12 +58,12 @@ class _Count(Sectioned):
     help="Stop S seconds after the first use of the device.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=_TOP, metavar="N", help="Rows of the table (default: 20).")
-@click.option("--json", "as_json", is_flag=True, help="Print all that was counted as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the code and its counts."
 )
 @declared("config")
-@declared("isolated", help="Read no settings file.")
+@declared("isolated", help="Ignore settings files.")
 @click.pass_context
 def count(
     context: click.Context,
@@ -76,14 +76,13 @@ def count(
     config: tuple[str, ...],
     isolated: bool,
 ) -> int:
-    """Run a program on a device that counts, and show what each of its lines does to a GPU.
+    """Run a program on the counted device, and show the GPU syncs, launches and copies of each line.
 
     \b
-    The program runs as it is. torch tells it that there is one CUDA device;
-    tensors on that device are computed on the CPU, and every kernel launch,
-    every wait of the host and every copy is counted for the line of PATHS
-    (default: this folder) that caused it. Counts are exact: no GPU is needed,
-    and no run is noisier than another. torch.compile is left out.
+    The program runs unchanged. torch reports one CUDA device to it; tensors on
+    that device are computed on the CPU, and every kernel launch, GPU sync and
+    copy is counted for the line of PATHS (default: this folder) that causes it.
+    Counts are exact and need no GPU. torch.compile is disabled.
 
     \b
     Examples:

@@ -134,7 +134,7 @@ def _write(files: Mapping[Path, str]) -> None:
     """
     for path in files:
         if path.exists():
-            raise click.UsageError(f"{path} is there already")
+            raise click.UsageError(f"{path} already exists")
     try:
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ def _run(args: list[str], key: str | None) -> int:
 
 
 class _Crash:
-    """Reports an exception that nobody expected, with the place in our code where it came from, for a bug report."""
+    """Reports an exception that no one expected, with the place in our code where it came from, for a bug report."""
 
     def __init__(self, ending: Ending | None) -> None:
         self._ending = ending

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from torchlint.settings.model import Settings
 
 _HELP = """\
-y - apply this fix at all its places
+y - apply this fix at all places
 n - skip it
-a - apply it, and all that is left that may change no more: {effects}
-s - suppress it: write a comment with your reason behind the code
+a - apply it and every remaining fix that changes no more ({effects})
+s - suppress it: write a comment with your reason
 o - open the file in your editor ($VISUAL or $EDITOR), then go on
 d - show the whole diff
-q - quit; what was applied stays
+q - quit and keep what was applied
 ? - show this help
 """
 # Lines of a screen that a diff leaves free for what stands around it, and the fewest that it gets.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _OURS = ("torchlint", "torchlint_rules")
 _OTHERS = ("libcst", "rich")
 _SUFFIXES = (".py", ".json")
-# Nobody commits a cache.
+# No one commits a cache.
 _IGNORE = "*\n"
 
 
@@ -60,7 +60,7 @@ class Cache:
         place = os.path.abspath(folder) if folder is not None else os.path.join(root, FOLDER)
         if folder is None and os.path.islink(place):
             # Whoever made the project could have any folder of the user's written to.
-            raise OSError(errno.ELOOP, "it is a symbolic link, which torchlint clean removes", place)
+            raise OSError(errno.ELOOP, "it is a symbolic link; remove it with torchlint clean", place)
         if not os.path.isdir(place):
             os.makedirs(place)
             with open(os.path.join(place, ".gitignore"), "w", encoding="utf-8") as stream:

@@ -15,9 +15,9 @@ from torchlint.cli import OK
 
 @click.command(short_help="Run the server for coding agents.")
 @click.argument("folder", default=".", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--read-only", is_flag=True, help="Offer no tool that runs a command: neither count nor verify.")
+@click.option("--read-only", is_flag=True, help="Omit the tools that run a command: count and verify.")
 def mcp(folder: Path, read_only: bool) -> int:
-    """Speak the Model Context Protocol on standard input and output; agents start it.
+    """Serve the Model Context Protocol on standard input and output, for coding agents.
 
     \b
     Examples:

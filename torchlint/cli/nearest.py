@@ -100,7 +100,7 @@ class OneOf(_Word):
         """The word itself."""
         if value in self.choices:
             return value
-        message = f"{value!r} is none of {', '.join(self.choices)}{nearest(value, self.choices)}"
+        message = f"{value!r} is not one of {', '.join(self.choices)}{nearest(value, self.choices)}"
         self.fail(message, param, ctx)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write text, what the stream has no bytes for as escapes; nothing happens when nobody reads any more."""
+    """Write text, what the stream has no bytes for as escapes; nothing happens when nothing reads any more."""
     encoding = stream.encoding or "utf-8"
     write_bytes(stream, text.encode(encoding, "backslashreplace"))
 
@@ -55,7 +55,7 @@ def _is_file(stream: TextIO) -> bool:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all; what is no regular file (a pipe, a device) is written to directly.
+    """Write a file whole or not at all; what is not a regular file (a pipe, a device) is written to directly.
 
     Raises:
         Failure: it cannot be written.

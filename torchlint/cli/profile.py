@@ -25,17 +25,19 @@ if TYPE_CHECKING:
 _TOP = 10
 
 
-@click.command(short_help="Rank findings by what a profile says they cost.")
+@click.command(short_help="Rank findings by their cost in a profile.")
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--map", "mapping", metavar="FROM=TO", multiple=True, help="What a prefix of recorded paths is here.")
+@click.option(
+    "--map", "mapping", metavar="FROM=TO", multiple=True, help="Map a path prefix in the profile to a local path."
+)
 @declared("select")
 @declared("ignore")
-@click.option("--preview", is_flag=True, default=None, help="Run preview rules, too.")
+@click.option("--preview", is_flag=True, default=None, help="Also run preview rules.")
 @declared("config")
-@declared("isolated", help="Read no settings file.")
+@declared("isolated", help="Ignore settings files.")
 @click.option("--top", type=click.IntRange(min=1), default=_TOP, metavar="N", help="Rows of each table (default: 10).")
-@click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with a flame view.")
 @declared("exit_zero")
 def profile(

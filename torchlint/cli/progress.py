@@ -19,7 +19,7 @@ _ERASE = "\r\x1b[K"
 def waiting(doing: str) -> Iterator[None]:
     """Say on standard error what goes on and for how long, once it takes more than a second, and erase it at the end.
 
-    Where standard error is no terminal nothing is written.
+    Where standard error is not a terminal nothing is written.
     """
     if not sys.stderr.isatty():
         yield
@@ -51,7 +51,7 @@ def _tell(doing: str, done: threading.Event) -> None:
 def counting(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
     """Show on standard error how far a long run has come: call what this gives with how much is done and what is next.
 
-    The bar is erased at the end. Where standard error is no terminal nothing is written.
+    The bar is erased at the end. Where standard error is not a terminal nothing is written.
     """
     if not sys.stderr.isatty():
         yield lambda _done, _doing: None

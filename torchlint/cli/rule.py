@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Explain a rule.")
 @click.argument("code", required=False, shell_complete=complete_code)
 @click.option("--all", "all_rules", is_flag=True, help="Explain all rules.")
-@choice_option("--output-format", choices=("text", "json", "markdown"), default="text", text="How to print.")
+@choice_option("--output-format", choices=("text", "json", "markdown"), default="text", text="Output format.")
 def rule(code: str | None, all_rules: bool, output_format: str) -> int:
     """Explain a rule by its code or name: what it finds, why that is slow, what it costs, what its fix may change.
 

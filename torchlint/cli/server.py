@@ -16,7 +16,7 @@ from torchlint.cli import FOUND, OK
 
 @click.command(short_help="Run the language server for editors.")
 def server() -> int:
-    """Speak the language server protocol on standard input and output; editors start it.
+    """Serve the language server protocol on standard input and output, for editors.
 
     \b
     Examples:
@@ -36,7 +36,7 @@ def server() -> int:
         raise click.ClickException("standard input is closed")
     gc.enable()  # it runs as long as the editor does
     try:
-        # The server closes its stream at the end; whatever a rule prints is no part of the protocol.
+        # The server closes its stream at the end; whatever a rule prints is not part of the protocol.
         with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stdout, redirect_stdout(sys.stderr):
             in_order = serve(sys.stdin.buffer, stdout, __version__)
     except ProtocolError as error:

@@ -90,7 +90,7 @@ def _draws(encoding: str | None) -> bool:
 
 
 def write_bytes(stream: TextIO, data: bytes) -> None:
-    """Write bytes as they are; nothing happens when nobody reads any more.
+    """Write bytes as they are; nothing happens when nothing reads any more.
 
     Raises:
         Failure: they cannot be written.
@@ -103,7 +103,7 @@ def write_bytes(stream: TextIO, data: bytes) -> None:
         forget(stream)
     except OSError as error:
         forget(stream)
-        # Of an error stream that is full nobody can be told.
+        # Of an error stream that is full no one can be told.
         if stream is not sys.stderr:
             raise Failure(f"cannot write the output: {error.strerror or error}") from error
 

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 _POINTS = 20
 
 
-@click.command(short_help="Show how the findings changed over the commits.")
+@click.command(short_help="Plot the findings over the commits.")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True))
 @click.option(
     "--points", type=click.IntRange(min=1), default=_POINTS, metavar="N", help="Commits to lint (default: 20)."
 )
 @click.option("--since", metavar="REV", default="", help="Only commits after a git revision, e.g. v1.0.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with the plots, too.")
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the plot of the findings, too.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write an HTML page with the plots.")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also write the plot of the findings.")
 @declared("config")
-@declared("isolated", help="Read no settings file.")
+@declared("isolated", help="Ignore settings files.")
 def trend(
     paths: tuple[str, ...],
     points: int,

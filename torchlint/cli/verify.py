@@ -61,7 +61,7 @@ class _Verify(Sectioned):
         return left
 
     def _ask_for_dashes(self, ctx: click.Context, args: list[str]) -> None:
-        """Say where the ``--`` is missing, if a command is there that begins with a word that is no path."""
+        """Say where the ``--`` is missing, if a command is there that begins with a word that is not a path."""
         options = {name: param for param in self.get_params(ctx) for name in param.opts}
         words = iter(enumerate(args))
         for number, word in words:
@@ -88,52 +88,50 @@ class _Verify(Sectioned):
 _COMMAND = "torchlint.command"
 
 
-@click.command(cls=_Verify, short_help="Keep the fixes with which a command of yours passes.")
+@click.command(cls=_Verify, short_help="Keep the fixes with which your command passes.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="A run that takes longer has failed.",
+    help="Time limit of a run; a longer run has failed.",
 )
 @click.option(
     "--copy",
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
-    help="A path that git ignores and the command needs.",
+    help="A git-ignored path that the command needs.",
 )
 @click.option(
     "--link",
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
-    help="The same, linked and not copied: the command works on the real one.",
+    help="Like --copy, but linked: the command uses the original.",
 )
 @click.option("--show-output", is_flag=True, help="Show what the command prints after each run, on standard error.")
 @click.option(
     "--metric",
     metavar="REGEX|time|count:EVENT",
-    help="Measure the number in the first group, e.g. 'fps: ([0-9.]+)', or the time of a run; or count waits, "
-    "launches, copies or bytes on the counted device, and keep only fixes that spare some.",
+    help="Measure the number in the first group, e.g. 'fps: ([0-9.]+)', or the time of a run; or count GPU syncs "
+    "(waits), launches, copies or bytes on the counted device, and keep only fixes that save some.",
 )
-@click.option("--metric-lower", is_flag=True, help="Less is better, for --metric.")
+@click.option("--metric-lower", is_flag=True, help="A lower value of --metric is better.")
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
     default=5,
     metavar="N",
-    help="Measure so often with fixes and so often without (default: 5).",
+    help="Number of runs with and without fixes (default: 5).",
 )
 @click.option(
     "--observe",
     is_flag=True,
-    help="Run the command once, note the kinds, dtypes, ranks, devices and classes that fixes lack, and try no fix.",
+    help="Run the command once without fixes, and record kinds, dtypes, ranks, devices and classes that fixes need.",
 )
-@click.option(
-    "--counted", is_flag=True, help="With --observe: run on the counted device, which is there without a GPU."
-)
+@click.option("--counted", is_flag=True, help="With --observe: run on the counted device, which needs no GPU.")
 @click.option("--diff", is_flag=True, help="Show what the kept fixes change, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Say how each run ended.")
+@click.option("-v", "--verbose", is_flag=True, help="Print how each run ended.")
 @click.pass_context
 def verify(
     context: click.Context,
@@ -145,13 +143,13 @@ def verify(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Try the fixes on a command of yours, and keep those with which it passes.
+    """Run your command with the fixes, and keep those with which it passes.
 
     \b
-    The command runs in a copy of the project: first as it is, then with all
-    fixes. Where it fails, halves of halves find the fixes that it fails with.
-    Only the others are written, at the end, and only to files that did not
-    change meanwhile. A failure counts when it happens twice in a row.
+    The command runs in a copy of the project, first unchanged, then with all
+    fixes. If it fails, bisection finds the fixes that make it fail. The others
+    are written at the end, to files that did not change meanwhile. A failure
+    counts when it occurs twice in a row.
 
     \b
     Examples:

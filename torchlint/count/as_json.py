@@ -11,7 +11,7 @@ VERSION = 1
 
 
 def as_json(run: CountedRun) -> str:
-    """Return the run: totals, events per environment step and per update, and every line, the dearest first."""
+    """Return the run: totals, events per environment step and per update, and every line, the costliest first."""
     content = {
         "version": VERSION,
         "torch": run.torch,

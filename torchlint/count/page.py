@@ -44,13 +44,13 @@ h2 { font: 600 15px ui-monospace, monospace; margin: 2rem 0 .4rem; } .wide { ove
 _WORDS = {
     LineStatus.FIXABLE: "a rule reports it and has a fix",
     LineStatus.REPORTED: "a rule reports it",
-    LineStatus.NEEDED: "it waits, and the host needs it",
-    LineStatus.LIBRARY: "an installed package waits that it calls",
-    LineStatus.SELDOM: "it waits less than once a step or update",
-    LineStatus.MISSED: "it waits, and the rules about such waits are silent",
-    LineStatus.UNCOVERED: "it waits, and no rule is about such a wait",
+    LineStatus.NEEDED: "a GPU sync that the host needs",
+    LineStatus.LIBRARY: "a GPU sync in an installed package that the line calls",
+    LineStatus.SELDOM: "a GPU sync less than once a step or update",
+    LineStatus.MISSED: "a GPU sync that the rules about such syncs do not report",
+    LineStatus.UNCOVERED: "a GPU sync that no rule is about",
 }
-_HEADS = ("Line", "Waits", "Launches", "Copies", "Bytes", "Code")
+_HEADS = ("Line", "Syncs", "Launches", "Copies", "Bytes", "Code")
 
 
 def as_html(run: CountedRun, root: Path, program: str) -> str:
@@ -73,7 +73,7 @@ def _legend() -> Iterator[str]:
 
 
 def _contents(files: Sequence[tuple[str, Mapping[int, CountedLine]]]) -> Iterator[str]:
-    """Return links to the files, those that wait most first."""
+    """Return links to the files, those with most GPU syncs first."""
     yield "<nav aria-label='Files'><ul>"
     for number, (path, by_row) in enumerate(files, 1):
         link = f'<a href="#file-{number}">{escape(visible(path))}</a>'
@@ -82,7 +82,7 @@ def _contents(files: Sequence[tuple[str, Mapping[int, CountedLine]]]) -> Iterato
 
 
 def _waits(by_row: Mapping[int, CountedLine]) -> str:
-    return events(sum(line.events.waits for line in by_row.values()), "wait")
+    return events(sum(line.events.waits for line in by_row.values()), "GPU sync")
 
 
 def _text(path: Path) -> Sequence[str]:

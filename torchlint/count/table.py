@@ -36,20 +36,20 @@ def as_text(run: CountedRun, top: int, *, color: bool, unicode: bool, width: int
 
 
 def headline(run: CountedRun) -> str:
-    """Return ``1,340 waits, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``."""
+    """Return ``1,340 GPU syncs, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``."""
     total = run.totals
     where = [events(run.steps, "environment step")] if run.steps else []
     where += [events(run.updates, "update")] if run.updates else []
     inside = f" in {' and '.join(where)}" if where else ""
     copies = f"{events(total.copies, 'copy')} ({amount(total.bytes)})"
-    return f"{events(total.waits, 'wait')}, {events(total.launches, 'launch')}, {copies}{inside}"
+    return f"{events(total.waits, 'GPU sync')}, {events(total.launches, 'launch')}, {copies}{inside}"
 
 
 def summary(run: CountedRun) -> str:
-    """Return how many waits there are of each status, in words."""
+    """Return how many GPU syncs there are of each status, in words."""
     waits = run.totals.waits
     if not waits:
-        return "The host never waits for the device."
+        return "No line forces a GPU sync."
     parts = [
         f"{run.waits_of(status):,} {words}"
         for status, words in (
@@ -64,7 +64,7 @@ def summary(run: CountedRun) -> str:
         if run.waits_of(status)
     ]
     parts += [f"{run.elsewhere.waits:,} outside the project"] if run.elsewhere.waits else []
-    return f"{events(waits, 'wait')}: {', '.join(parts)}."
+    return f"{events(waits, 'GPU sync')}: {', '.join(parts)}."
 
 
 def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
@@ -72,7 +72,7 @@ def _table(run: CountedRun, lines: list[CountedLine]) -> Table:
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style=QUIET)
     times, unit = (run.steps, "step") if run.steps else (run.updates, "update") if run.updates else (0, "")
-    heads = ["Waits", *([f"a {unit}"] if unit else []), "Launches", "Copies"]
+    heads = ["Syncs", *([f"a {unit}"] if unit else []), "Launches", "Copies"]
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("Line", justify="left", overflow="fold")

@@ -54,7 +54,7 @@ class Pace:
             made.step = self._counted(step)
 
     def _counted(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a method ``step`` that counts when it is no part of another environment's step."""
+        """Return a method ``step`` that counts when it is not part of another environment's step."""
 
         @functools.wraps(step)
         def counted(*args: Any, **kwargs: Any) -> Any:

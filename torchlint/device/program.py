@@ -137,7 +137,7 @@ class _Report:
         self._lock = threading.RLock()  # a signal may come while the main thread writes
 
     def keep_writing(self) -> None:
-        """Write in the background until the process ends, and end it at a limit if it is no worker."""
+        """Write in the background until the process ends, and end it at a limit if it is not a worker."""
         threading.Thread(target=self._write_on, name="torchlint count", daemon=True).start()
 
     def start_again(self) -> None:
@@ -221,7 +221,7 @@ class _Report:
         os._exit(0)
 
     def write(self) -> None:
-        """Write the report; a folder that is gone means that nobody waits for it."""
+        """Write the report; a folder that is gone means that nothing waits for it."""
         with self._lock:
             path = self._folder / f"{os.getpid()}.json"
             partial = path.with_suffix(".partial")

@@ -72,7 +72,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings, checkpoint: Callable
 def proven(analyses: Analyses) -> Analyses:
     """The same facts without guesses about values; the given ones where no guess was made.
 
-    How often code runs and what it calls is no part of a proof, so these are the same in both.
+    How often code runs and what it calls is not part of a proof, so these are the same in both.
     """
     weak = analyses[CallGraph].weak
     if not analyses[Values].guessed and not weak:

@@ -95,7 +95,7 @@ def from_row(row: object) -> Finding:
     """The finding of a row.
 
     Raises:
-        ValueError: the row is none of a finding.
+        ValueError: the row is not one of a finding.
     """
     parts = _list(row) if len(_list(row)) in (14, 15) else _parts(row, 13)
     code, name, message, level, path, place, hot, cost, fix, *rest = parts

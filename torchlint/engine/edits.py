@@ -122,7 +122,7 @@ def edit_elsewhere(old: ast.expr | ast.stmt, new: str, facts: FileFacts, table: 
 def comments_in(text: str) -> list[str]:
     """The comments in a piece of source, which may be any part of a statement, in order.
 
-    In text that is no sequence of tokens everything after a ``#`` counts as a comment.
+    In text that is not a sequence of tokens everything after a ``#`` counts as a comment.
     """
     if "#" not in text:
         return []

@@ -42,7 +42,7 @@ class Reading:
 
 
 def read(source: Source) -> Reading | None:
-    """What the checks know of a source, ``None`` when it is no Python."""
+    """What the checks know of a source, ``None`` when it is not Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

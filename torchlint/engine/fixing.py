@@ -115,7 +115,7 @@ def fix(
         rounds = fix_once(current, findings, accepts, others, allowed)
         unsettled = [name for name, made in rounds.items() if made.changed]
         if not unsettled:
-            # A fix that was dropped earlier and went through later is no problem: only the last round's are.
+            # A fix that was dropped earlier and went through later is not a problem: only the last round's are.
             problems = tuple(problem for made in rounds.values() for problem in made.problems)
             return _outcome(texts, applied, findings, problems, tied)
         for name in unsettled:

@@ -1,4 +1,4 @@
-"""Which files are worth parsing: those that speak of torch, and those that import or are imported by such a file."""
+"""Which files are worth parsing: those that mention torch, and those that import or are imported by such a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> 
 
 
 def spread(speaking: Iterable[str], imports: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    """The names of files that speak of torch, and of all that are linked with them by what they may import."""
+    """The names of files that mention torch, and of all that are linked with them by what they may import."""
     inside = set(speaking)
     stems: dict[str, set[str]] = {}
     for name in imports:

@@ -76,7 +76,7 @@ class Linting:
         return None
 
     def units(self, sources: Mapping[str, Source]) -> tuple[list[Unit], dict[str, Unparsed]]:
-        """What hangs together of the given texts and the rest of the project, and what cannot be parsed, by name.
+        """What is connected of the given texts and the rest of the project, and what cannot be parsed, by name.
 
         Where none of the given texts is among the files of a unit, it is left out.
         """
@@ -116,7 +116,7 @@ class Linting:
         for name in names:
             if name in wanted:
                 source, scope = texts[name], self.run.scopes.of(texts[name].path)
-                scope.linter  # noqa: B018  what is wrong with a package is no mishap of one file
+                scope.linter  # noqa: B018  what is wrong with a package is not a mishap of one file
                 targets[name] = LintTarget.of(source, scope, heed=heed)
 
         def read() -> list[FileFacts]:

@@ -1,4 +1,4 @@
-"""What earlier runs found out: of single files, and of units of files that hang together.
+"""What earlier runs found out: of single files, and of units of files that are connected.
 
 Findings of a file depend on its own text, on the texts of all files of its unit, on the settings, and on torchlint; so
 a unit is known by a digest of all of these, and findings are taken from memory for exactly the same unit alone.

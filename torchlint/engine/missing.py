@@ -52,7 +52,7 @@ class _Asked:
             self.nodes.append(node)
 
     def _is_imported(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is the name of something that is no part of the project."""
+        """Whether an expression is the name of something that is not part of the project."""
         name = self.project.qualified(facts, node)
         return name is not None and name.partition(".")[0] not in self._tops
 

@@ -1,6 +1,6 @@
 """Importing rule packages: installed ones alone, whatever the working folder and the environment offer.
 
-Settings belong to the project that is linted, and a project that nobody trusts may name any package. So a package is
+Settings belong to the project that is linted, and a project that no one trusts may name any package. So a package is
 looked for where installers put packages, never in the working folder, in ``PYTHONPATH`` or below what is linted.
 """
 
@@ -67,7 +67,7 @@ def _guarded(package: str, name: str, action: Callable[[], _Result]) -> _Result:
     """Do something that runs code of a package; whatever goes wrong is told as the package's fault."""
     try:
         return action()
-    except Exception as error:  # a rule package is somebody else's code and may fail in any way
+    except Exception as error:  # a rule package is someone else's code and may fail in any way
         inside = "" if name == package else f" (in {name})"
         told = next(iter(str(error).splitlines()), "")
         message = f"plugins: {package!r} cannot be imported{inside}: {type(error).__name__}: {told}"

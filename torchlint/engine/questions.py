@@ -137,7 +137,7 @@ class SiteValues(_Questions):
         return (self.site.analyses[Makers].of(self.site.file, twin) or None) if twin is not None else None
 
     def is_unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
-        """Whether nobody reads what a value is assigned to."""
+        """Whether nothing reads what a value is assigned to."""
         twin = self.site.expression(node)
         return twin is not None and self.site.analyses[Idle].unread(self.site.file, twin, index)
 
@@ -359,7 +359,7 @@ class SiteAutograd(_Questions):
         return self.site.analyses[Autograd].records(self.site.file, self.site.place)
 
     def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
-        """Whether a tensor hangs on a recorded graph."""
+        """Whether a tensor is part of a recorded graph."""
         twin = self.site.expression(node)
         return (
             self.site.analyses[Autograd].has_graph(self.site.file, twin, trained=trained) if twin is not None else None

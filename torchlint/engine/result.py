@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was asked for and not looked at, which is no fault of anybody: why, in one line."""
+    """A file that was asked for and not looked at, which is not a fault of anyone: why, in one line."""
 
     path: str
     message: str

@@ -72,7 +72,7 @@ def check(
             run = EngineRun.prepare(paths, settings, given, own, memory)
             return run.result(run.recalled(memory))
         except ChangedWhileReadError:
-            memory.seen.clear()  # what this run saw is no world that ever was
+            memory.seen.clear()  # what this run saw is not a world that ever was
     run = EngineRun.prepare(paths, settings, given, own)
     run.parsed = parsed if parsed is not None else {}
     run.reach = reach

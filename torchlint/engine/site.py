@@ -55,7 +55,7 @@ class PairedSite:
         """A node of the statement as facts know it.
 
         Raises:
-            TypeError: it is no node of the statement.
+            TypeError: it is not a node of the statement.
         """
         found = self.pairs.ast_of(node)
         if found is None and node not in self.pairs:

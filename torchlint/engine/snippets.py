@@ -186,7 +186,7 @@ def _unwrapped(node: cst.CSTNode, nested: bool) -> cst.BaseSmallStatement | cst.
 
 
 def _indent(source: Source, table: LineTable, start: int) -> bytes:
-    """The indentation of a row. A form feed starts the count of columns anew."""
+    """The indentation of a row. A form feed starts the count of columns again."""
     before = source.utf8[table.offset(table.row(start), 0) : start]
     blank = before[: len(before) - len(before.lstrip(b" \t\f"))]
     return blank.rpartition(b"\f")[2]

@@ -31,7 +31,7 @@ class Stepwise:
     """The files of a run on the way from their first texts to those that the user wants.
 
     A finding is known by where its code comes from (its ``Origin``), so that what was declined stays declined whatever
-    is fixed around it. A line that somebody edits is new code, and is asked about again.
+    is fixed around it. A line that someone edits is new code, and is asked about again.
 
     Attributes:
         run: the files, and what lints them. files: as they are now, by name. findings: in these texts, by name.
@@ -97,7 +97,7 @@ class Stepwise:
         return sum(len(each.applied) for each in made.values())
 
     def reread(self, names: Iterable[str]) -> None:
-        """Take the texts of files that somebody else wrote, and lint again.
+        """Take the texts of files that someone else wrote, and lint again.
 
         Raises:
             NotWrittenError: a file cannot be read any more.

@@ -1,6 +1,6 @@
-"""Files that hang together by imports: what is analysed together, and what a finding in them can depend on.
+"""Files that are connected by imports: what is analysed together, and what a finding in them can depend on.
 
-No fact reaches further than imports do, with two exceptions: a default of torch holds for all files, and that nobody
+No fact reaches further than imports do, with two exceptions: a default of torch holds for all files, and that no one
 imports a file says something only beside files that are imported. So units are analysed one by one, each forgotten
 before the next, and findings of a unit hold as long as none of its files changes. What would not fit into memory is
 cut into parts, which know nothing of each other.
@@ -39,12 +39,12 @@ MOST_BYTES = 8_000_000
 
 
 def together(links: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The groups of files that hang together, from what each imports, by name."""
+    """The groups of files that are connected, from what each imports, by name."""
     names = {inner_name(name): name for name in links}
     groups = connected({path: links[names[path]] for path in sorted(names)})
     alone = [group for group in groups if len(group) == 1]
     several = [group for group in groups if len(group) > 1]
-    if several:  # a file that hangs together with nothing is told to be unused by those that do
+    if several:  # a file that is connected with nothing is told to be unused by those that do
         groups = [several[0].union(*alone), *several[1:]]
     return [sorted(names[path] for path in group) for group in groups]
 
@@ -122,11 +122,11 @@ def _shown(source: Source, scope: RuleScope, heed: bool) -> Callable[[Finding], 
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """Files that hang together, those among them to report on, by name, and what went wrong.
+    """Files that are connected, those among them to report on, by name, and what went wrong.
 
     ``read`` gives the facts of all files, ``size`` is how many bytes they have: how much work the unit is.
-    ``leftovers`` counts what the unit forgets, where nobody else holds the facts. ``session``: what is kept between the
-    runs of a session; the unit then forgets nothing. ``texts`` are those of all its files, where there is a session.
+    ``leftovers`` counts what the unit forgets, where nothing else holds the facts. ``session``: what is kept between
+    the runs of a session; the unit then forgets nothing. ``texts`` are those of all its files, where there is a session.
     """
 
     read: Callable[[], Sequence[FileFacts]]

@@ -94,8 +94,8 @@ def _message(each: Unused) -> str:
         place = "in this file" if each.mark.whole_file else "here"
         reason = f"{words} {'is' if len(each.dead) == 1 else 'are'} not found {place}" if words else ""
     if not each.whole:
-        return f"this comment names {words} for nothing: {reason}"
-    return f"this comment silences nothing: {reason}" if reason else "this comment silences nothing"
+        return f"{words} in this comment suppresses nothing: {reason}"
+    return f"this comment suppresses nothing: {reason}" if reason else "this comment suppresses nothing"
 
 
 def _fix(each: Unused, table: LineTable) -> PlainFix:

@@ -69,7 +69,7 @@ class Analyses:
         """The fact of a type.
 
         Raises:
-            TypeError: it rests on itself, or on what is no fact.
+            TypeError: it rests on itself, or on what is not a fact.
         """
         if self._asking:
             self._rests_on[self._asking[-1]].add(kind)
@@ -128,7 +128,7 @@ def _required(cls: type[Fact]) -> Iterator[tuple[str, type[Fact]]]:
     """The required fields of a dataclass and their types, which its module must have imported by name.
 
     Raises:
-        TypeError: one of them is no fact.
+        TypeError: one of them is not a fact.
     """
     if not is_dataclass(cls):
         return

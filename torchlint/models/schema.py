@@ -8,7 +8,7 @@ from types import MappingProxyType
 from torchlint.late import dataclass
 
 SECTIONS = ("functions", "methods")
-"""The sections of rows that anybody can add; in the table of libraries ``operations`` are both at once."""
+"""The sections of rows that anyone can add; in the table of libraries ``operations`` are both at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def read_collapsed(read: Callable[[], bytes]) -> Profile:
     """A profile of the lines that the given function gives, piece by piece.
 
     Raises:
-        ProfileError: a line is no stack, or the last one is cut.
+        ProfileError: a line is not a stack, or the last one is cut.
     """
     samples, numbers = Samples(timed=False, ordered=False), Numbers()
     stack = samples.thread("all threads", 0.0)
@@ -61,7 +61,7 @@ def _lines(read: Callable[[], bytes]) -> Iterator[str]:
 
 
 def _stack(line: str) -> tuple[list[FrameKey], int] | None:
-    """The frames of a line and how often they were seen; ``None`` where it is no stack."""
+    """The frames of a line and how often they were seen; ``None`` where it is not a stack."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None

@@ -49,7 +49,7 @@ def cells(profile: Profile, attribution: Attribution) -> list[Cell]:
     for node in profile.nodes:
         home = homes[node.parent] if node.parent >= 0 else -1
         owner = attribution.owners[node.frame]
-        # A function in itself, or another line of it, is no new cell.
+        # A function in itself, or another line of it, is not a new cell.
         if owner >= 0 and (home < 0 or found[home].function != owner):
             own = cell(home, owner, "")
             own.us += node.total_us

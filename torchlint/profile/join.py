@@ -21,7 +21,7 @@ Ran = Operator | OperatorCost
 UNMEASURED = frozenset({Basis.NEVER, Basis.UNSEEN, Basis.ELSEWHERE})
 """What a finding is told to rest on where there is no time to tell."""
 _WORD = regex(r"\w+")
-# Of the profiled time so much at least is no import: threads import at once.
+# Of the profiled time so much at least is not an import: threads import at once.
 _LEAST = 0.01
 
 
@@ -194,7 +194,7 @@ class Join:
         """The operators of a function's own code; without such a name there, of installed code that it calls.
 
         That is such as the lines of the findings call (``called``), or such as is called without being named; what
-        an optimizer does is no affair of a line that reads a loss. ``framed``: the smell is such code and nothing else.
+        an optimizer does does not concern a line that reads a loss. ``framed``: the smell is such code alone.
         """
         if self.profile.source is not Tool.TORCH:
             return cost.operators

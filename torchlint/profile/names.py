@@ -19,7 +19,7 @@ _ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
 def called_name(name: str) -> str:
     """The name by which code calls what a profile names: ``item`` for ``<method 'item' of 'TensorBase' objects>``.
 
-    The last part of a dotted name; a name that is none of a built-in comes back as it is.
+    The last part of a dotted name; a name that is not one of a built-in comes back as it is.
     """
     match = _BUILT_IN.match(name) or _METHOD.match(name)
     return match["name"].rpartition(".")[2] if match else name

@@ -90,7 +90,7 @@ class ProfilePaths:
             return None
         alike = [(_common(parts, file.parts), file) for file in self._by_name.get(parts[-1], ())]
         most = max((common for common, _ in alike), default=0)
-        # ``utils.py`` below two different folders is no sign of anything.
+        # ``utils.py`` below two different folders is not a sign of anything.
         likely = [file for common, file in alike if common == most and (most > 1 or most in (len(parts), file.depth))]
         where = list(functions)
         found = [file for file in likely if self._agrees(file, where)]

@@ -8,7 +8,7 @@ from torchlint.profile.errors import ProfileError
 from torchlint.profile.model import Profile, ProfileSource, Slice
 from torchlint.profile.tree import FrameKey, Timeline, Tree, frames_of
 
-# py-spy takes 100 samples a second if nobody says otherwise; some files do not tell how many were taken.
+# py-spy takes 100 samples a second if nothing says otherwise; some files do not tell how many were taken.
 SAMPLE_US = 10_000.0
 
 

@@ -1,4 +1,4 @@
-"""A trace without stacks: which operators can only be those of one place in the project, and which may be anybody's."""
+"""A trace without stacks: which operators can only be those of one place in the project, and which may be anyone's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def named(line: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An operator that findings show as, and that other code may have run as well: its cost is nobody's.
+    """An operator that findings show as, and that other code may have run as well: its cost is no one's.
 
     ``us`` and ``calls`` are those of all its calls; ``findings`` are those that it may belong to.
     """

@@ -116,7 +116,7 @@ class JsonStream:
         self._over = False
 
     def peek(self) -> str:
-        """The next character that is no space, empty at the end."""
+        """The next character that is not a space, empty at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -230,7 +230,7 @@ class JsonStream:
         return not self._over
 
     def _broken(self) -> ProfileError:
-        """What is wrong at this place: the end where none should be, or something that is no JSON."""
+        """What is wrong at this place: the end where none should be, or something that is not JSON."""
         if self._over and not self._text.rstrip().endswith(("}", "]")):
             return ProfileError(CUT)
         return ProfileError(f"is not valid JSON at {self._shown()}")

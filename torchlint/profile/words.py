@@ -95,8 +95,8 @@ def basis(group: Group) -> str:
 
 
 def effects(copies: int, syncs: int, launches: int) -> str:
-    """``126 synchronisations, 200 copies``, empty where there are none."""
-    found = ((syncs, "synchronisations"), (copies, "copies"), (launches, "launches"))
+    """``126 GPU syncs, 200 copies``, empty where there are none."""
+    found = ((syncs, "GPU syncs"), (copies, "copies"), (launches, "launches"))
     return ", ".join(f"{size:,} {noun}" for size, noun in found if size)
 
 

@@ -46,7 +46,7 @@ def read_work(path: Path) -> Work:
 
     Raises:
         OSError: it cannot be read.
-        ProfileError: it is no trace, is cut, or announces no step.
+        ProfileError: it is not a trace, is cut, or announces no step.
     """
     events = TraceEvents()
     with ByteStream(path) as file:

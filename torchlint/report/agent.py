@@ -1,6 +1,6 @@
 """The format ``agent``: for coding agents, which pay for each token and act on what they read.
 
-Entries, the dearest first, in as few words as say what to do; how to read them, and the options to go on with.
+Entries, the costliest first, in as few words as say what to do; how to read them, and the options to go on with.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _DOTS, _ASCII_DOTS = "…", "..."
 
 
 def render(context: Context) -> str:
-    """One line for each finding in order; on a terminal one for each entry, the dearest first.
+    """One line for each finding in order; on a terminal one for each entry, the costliest first.
 
     ``[*]`` marks what ``--fix`` fixes, ``[rounding]`` what it fixes where that is accepted. Columns count code points.
     """

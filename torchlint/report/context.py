@@ -153,6 +153,6 @@ def page_of(docs: str, finding: Finding) -> str:
 
 
 def seen(path: Path, here: Path) -> str:
-    """The name of a file for somebody in a folder: relative to the folder, absolute where the file is outside of it."""
+    """The name of a file for someone in a folder: relative to the folder, absolute where the file is outside of it."""
     path = Path(os.path.normpath(path))
     return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()

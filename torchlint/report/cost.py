@@ -101,9 +101,9 @@ def brief_cost_of(finding: Finding) -> str:
 
 
 def _briefest_events(events: Counted) -> str:
-    """``on a GPU 2 waits, 10 launches a call``: what is saved, copies only where they are all."""
+    """``on a GPU 2 syncs, 10 launches a call``: what is saved, copies only where they are all."""
     saves = events.saves
-    less = [_number(saves.waits, "wait"), _number(saves.launches, "launch")]
+    less = [_number(saves.waits, "sync"), _number(saves.launches, "launch")]
     told = ", ".join(part for part in less if part) or fewer(events)
     return f"on a GPU {told}{_per(events.unit)}"
 
@@ -124,16 +124,16 @@ def cost_of(finding: Finding) -> str:
 
 
 def spared(events: Counted) -> str:
-    """``on a GPU 7 waits fewer and 10 launches more a call, counted at loss of each batch``."""
+    """``on a GPU 7 syncs fewer and 10 launches more a call, counted at loss of each batch``."""
     return f"on a GPU {fewer(events)}{_per(events.unit)}, counted at {visible(events.size)}"
 
 
 def fewer(events: Counted) -> str:
-    """``1 wait and 3 launches fewer``, ``2 copies (16 kB) fewer and 1 launch more``."""
+    """``1 sync and 3 launches fewer``, ``2 copies (16 kB) fewer and 1 launch more``."""
     saves = events.saves
     size = f" ({amount(saves.bytes)})" if saves.copies > 0 and saves.bytes > 0 else ""
-    less = [_number(saves.waits, "wait"), _number(saves.copies, "copy", size), _number(saves.launches, "launch")]
-    more = [_number(-saves.waits, "wait"), _number(-saves.copies, "copy"), _number(-saves.launches, "launch")]
+    less = [_number(saves.waits, "sync"), _number(saves.copies, "copy", size), _number(saves.launches, "launch")]
+    more = [_number(-saves.waits, "sync"), _number(-saves.copies, "copy"), _number(-saves.launches, "launch")]
     if saves.copies == 0 and saves.bytes > 0:
         less.append(f"{amount(saves.bytes)} copied")
     sides = [(less, "fewer"), (more, "more")]
@@ -141,12 +141,12 @@ def fewer(events: Counted) -> str:
 
 
 def _number(count: int, thing: str, size: str = "") -> str:
-    """``1 wait``, ``2 copies (16 kB)``; empty where there is none."""
+    """``1 sync``, ``2 copies (16 kB)``; empty where there is none."""
     return f"{noun(count, thing)}{size}" if count > 0 else ""
 
 
 def _listed(parts: Sequence[str]) -> str:
-    """``1 wait, 2 copies and 3 launches``."""
+    """``1 sync, 2 copies and 3 launches``."""
     *rest, last = [part for part in parts if part]
     return f"{', '.join(rest)} and {last}" if rest else last
 

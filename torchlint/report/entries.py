@@ -15,7 +15,7 @@ _CODE = regex(r"`[^`]*`|\btorch(?:\.\w+)+(?:\([^()]*\))?|\d[\d,.]*")
 
 @dataclass(frozen=True, slots=True)
 class ReportEntry:
-    """Findings of one rule with one cure that run equally often; the dearest first, the others by place."""
+    """Findings of one rule with one cure that run equally often; the costliest first, the others by place."""
 
     findings: tuple[Finding, ...]
 
@@ -31,7 +31,7 @@ class ReportEntry:
 
 
 def entries(findings: Iterable[Finding]) -> list[ReportEntry]:
-    """Group findings, errors first, then the dearest in one training loop, then the most frequent.
+    """Group findings, errors first, then the costliest in one training loop, then the most frequent.
 
     What a profile was joined to comes with the costliest first, and keeps that order.
     """
@@ -98,7 +98,7 @@ def _badness(entry: ReportEntry) -> tuple[bool, float, int, int, tuple[str, Posi
 
 
 def _loss(entry: ReportEntry) -> float:
-    """What an entry costs in the training loop in which it costs most: nobody runs several together."""
+    """What an entry costs in the training loop in which it costs most: no one runs several together."""
     by_root: dict[object, float] = {}
     for finding in entry.findings:
         root = finding.hot.path[0] if finding.hot.path else finding.path

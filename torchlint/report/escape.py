@@ -54,7 +54,7 @@ def defused_xml(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    r"""``text`` with lone surrogates, which stand for bytes of a file name that is no UTF-8, as escapes: ``\udcff``.
+    r"""``text`` with lone surrogates, which stand for bytes of a file name that is not UTF-8, as escapes: ``\udcff``.
 
     JSON could carry them, but many of its readers refuse what they cannot write as UTF-8.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MEASURED = "Measured"
 COLUMNS = ("At", "Saves", "Ratio", "10th to 90th percentile", "On")
-EVENTS = ("On a GPU, counted at", "Waits", "Launches", "Copies", "Bytes copied")
+EVENTS = ("On a GPU, counted at", "Syncs", "Launches", "Copies", "Bytes copied")
 
 _SETS = {RuleSet.DEFAULT: "default", RuleSet.PREVIEW: "with --preview", RuleSet.OPT_IN: "when selected by code"}
 

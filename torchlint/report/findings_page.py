@@ -20,7 +20,7 @@ from torchlint.rule import Finding, Frequency
 _AROUND = 3
 # Characters that code keeps.
 _KEPT = "\t\n"
-_MARGINS = ("Line", "How often", "Time", "Waits", "Launches", "Code")
+_MARGINS = ("Line", "How often", "Time", "Syncs", "Launches", "Code")
 _OFTEN = {
     Frequency.ONCE: "",
     Frequency.EPISODE: "episode",
@@ -96,8 +96,8 @@ def _attributes(context: Context, finding: Finding) -> str:
 
 
 def _table(found: Sequence[ReportEntry], numbers: Mapping[int, int], context: Context) -> Iterator[str]:
-    """The entries, the dearest first, with links to their places."""
-    yield '<h2>Dearest first</h2><div class="wide"><table class="entries"><thead><tr>'
+    """The entries, the costliest first, with links to their places."""
+    yield '<h2>Costliest first</h2><div class="wide"><table class="entries"><thead><tr>'
     yield "".join(f'<th scope="col">{head}</th>' for head in ("Rule", "What", "How often", "Cost", "Places"))
     yield "</tr></thead><tbody>"
     for entry in found:
@@ -205,7 +205,7 @@ def _hot(finding: Finding, context: Context) -> Iterator[str]:
     if not hot.path:
         yield f"<p>{text(hot.describe())}</p>"
         return
-    yield f"<details><summary>{text(hot.phrase)}: {count(len(hot.path), 'link')} from the loop</summary><ol>"
+    yield f"<details><summary>{text(hot.phrase)}: call path</summary><ol>"
     for hop in hot.path:
         table = context.tables.get(hop.path)
         code = table.line(hop.row).strip() if table is not None and 1 <= hop.row <= table.rows else ""

@@ -1,6 +1,6 @@
 """The format ``full``: what is slow, where, why it is hot, what it costs, and what the fix would be; for people.
 
-Findings with one cure are one entry, the dearest entry first.
+Findings with one cure are one entry, the costliest entry first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _AROUND = 8
 
 
 def render(context: Context) -> str:
-    """What commands would gain, the entries, the dearest first, and a last line that sums up.
+    """What commands would gain, the entries, the costliest first, and a last line that sums up.
 
     No line is wider than ``context.width`` cells, but for the last where the text does not go to a terminal. Where the
     context says that nothing is to be cut, names of files and lines of code may be wider.
@@ -154,7 +154,7 @@ def _painter(color: bool) -> Callable[[str], Text]:
         return Text
     from rich.syntax import ANSI_DARK, ANSISyntaxTheme, Syntax
 
-    # Half a statement is no error, and the dots where a line was cropped are none.
+    # Half a statement is not an error, and the dots where a line was cropped are none.
     theme = ANSISyntaxTheme({token: style for token, style in ANSI_DARK.items() if str(token) != "Token.Error"})
     syntax = Syntax("", "python", theme=theme)
 

@@ -56,7 +56,7 @@ def _place(roots: Sequence[Root]) -> str:
 
 
 def _wait(number: float) -> str:
-    return events(round(number), "wait")
+    return events(round(number), "sync")
 
 
 def _waits(finding: Finding) -> float:

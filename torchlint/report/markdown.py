@@ -27,7 +27,7 @@ _HEADS = ("", "Rule", "What", "Where", "How often", "Cost", "Fix")
 
 
 def render(context: Context) -> str:
-    """A heading, the line that sums up, what commands gain, a table of the entries, the dearest first, and details."""
+    """A heading, the summary, what commands gain, a table of the entries, the costliest first, and details."""
     lines = ["### torchlint", "", _plain(summary(context)), "", *_gone(context)]
     found = entries(context.findings)
     if not found:
@@ -73,14 +73,14 @@ def _row(context: Context, entry: ReportEntry) -> str:
     finding = entry.lead
     command = command_of(mark) if (mark := mark_of(context, finding)) else ""
     cells = (
-        finding.level.value,
-        f"{finding.code} {finding.name}",
-        title_and_cure(finding.message)[0],
-        f"{finding.path}:{finding.start.row}{_others(entry)}",
-        finding.hot.phrase if finding.hot.told else "",
-        measured_of(finding) or brief_cost_of(finding),
+        _plain(finding.level.value),
+        _plain(f"{finding.code} {finding.name}"),
+        _with_code(title_and_cure(finding.message)[0]),
+        _plain(f"{finding.path}:{finding.start.row}{_others(entry)}"),
+        _plain(finding.hot.phrase if finding.hot.told else ""),
+        _plain(measured_of(finding) or brief_cost_of(finding)),
     )
-    return f"| {' | '.join(map(_plain, cells))} | {f'`{command}`' if command else ''} |"
+    return f"| {' | '.join(cells)} | {f'`{command}`' if command else ''} |"
 
 
 def _others(entry: ReportEntry) -> str:
@@ -92,7 +92,7 @@ def _details(context: Context, entry: ReportEntry) -> Iterator[str]:
     """A folded part: places, hot path, cost and cure in a list, and the diff in a block of code."""
     finding = entry.lead
     title, cure = title_and_cure(finding.message)
-    yield f"<details><summary><b>{finding.code}</b> {_plain(title)}: {_plain(_first_place(entry))}</summary>"
+    yield f"<details><summary><b>{finding.code}</b> {_with_code(title)}: {_plain(_first_place(entry))}</summary>"
     yield ""
     by_file: dict[str, list[int]] = {}
     for each in entry.findings:
@@ -105,7 +105,7 @@ def _details(context: Context, entry: ReportEntry) -> Iterator[str]:
         yield f"- flow: {_plain(' → '.join(flow_of(finding)))}"
     yield from (f"- cost: {_plain(cost)}" for cost in (measured_of(finding), cost_of(finding)) if cost)
     if cure:
-        yield f"- help: {_plain(cure)}"
+        yield f"- help: {_with_code(cure)}"
     if finding.fix is not None:
         yield f"- fix: {_plain(acceptance(finding.fix, context.takes(finding)))}"
         yield from _diff(context, entry)
@@ -139,9 +139,20 @@ def _diff(context: Context, entry: ReportEntry) -> Iterator[str]:
         yield from ("", f"{fence}diff", *lines, fence)
 
 
+def _with_code(text: str) -> str:
+    """A message in which code between backticks is shown as code; the code itself means nothing to Markdown or HTML."""
+    parts = _short(text).split("`")
+    if len(parts) % 2 == 0:  # a backtick without another
+        return _plain(text)
+    return "".join(f"<code>{_plain(part)}</code>" if place % 2 else _plain(part) for place, part in enumerate(parts))
+
+
 def _plain(text: str) -> str:
     """Text on one line in which no character means anything to Markdown or HTML."""
+    return "".join(f"&#{ord(char)};" if char in "\\`*_[]<>&|~$#@" else char for char in _short(text))
+
+
+def _short(text: str) -> str:
+    """Text on one line of bounded length."""
     shown = visible(text)
-    if len(shown) > _LONGEST:
-        shown = f"{shown[:_LONGEST]} ..."
-    return "".join(f"&#{ord(char)};" if char in "\\`*_[]<>&|~$#@" else char for char in shown)
+    return f"{shown[:_LONGEST]} ..." if len(shown) > _LONGEST else shown

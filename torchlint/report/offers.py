@@ -46,7 +46,7 @@ def offers(context: Context) -> list[Offer]:
 
 
 def _gain(offer: Offer) -> float:
-    """What fixes save in training loops; what is saved once is no reason to name a command before others."""
+    """What fixes save in training loops; what is saved once is not a reason to name a command before others."""
     return sum(loss(finding) for finding in offer.findings if finding.hot.told)
 
 

@@ -19,7 +19,7 @@ _CLEAN = "brightgreen"
 
 
 class StateError(Exception):
-    """The text is no state of a run; the message says why."""
+    """The text is not state of a run; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

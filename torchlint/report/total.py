@@ -34,7 +34,7 @@ Root = tuple[str, int, str]
 def total(findings: Sequence[Finding]) -> str:
     """What the findings cost together: ``about 310 us per environment step at the sizes measured (CPU)``.
 
-    With several training loops each has its own sum, the dearest first, for nobody runs them together. Every finding
+    With several training loops each has its own sum, the costliest first, for no one runs them together. Every finding
     counts once per step or update, also one in an inner loop, and of methods that one call may mean only those of one
     class count, so the figure is a lower bound. Where a profile was joined, it is what the profile measured. Empty
     when nothing hot was measured.
@@ -81,7 +81,7 @@ def time_on(device: str) -> Amount:
 
 
 def by_loop(findings: Iterable[Finding], amount: Amount) -> list[tuple[Sums, Root]]:
-    """What findings cost in each training loop, the dearest first; loops in which nothing counts are left out."""
+    """What findings cost in each training loop, the costliest first; loops in which nothing counts are left out."""
     roots: dict[Root, _Code] = {}
     for finding in findings:
         each, when = amount(finding), _ROUNDS.get(finding.hot.frequency)
@@ -104,7 +104,7 @@ class _Code:
     calls: dict[tuple[tuple[int, int], str, int, str], _Code] = field(default_factory=dict)
 
     def sums(self) -> Sums:
-        """What it costs with all that it calls; of methods that one call may mean the dearest alone."""
+        """What it costs with all that it calls; of methods that one call may mean the costliest alone."""
         found = dict(self.own)
         choices: dict[tuple[object, ...], Sums] = {}
         for (at, path, row, name), code in self.calls.items():

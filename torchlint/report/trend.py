@@ -197,7 +197,7 @@ def _html_row(each: Point) -> str:
 def _drawing(
     points: Sequence[Point], title: str, value: Callable[[Point], float], words: Callable[[float], str]
 ) -> str:
-    """A step for each commit, evenly spaced: a day with many is no wider than a month with none."""
+    """A step for each commit, evenly spaced: a day with many is not a wider than a month with none."""
     most = _even(max(map(value, points), default=0.0))
     places = [(_x(index, len(points)), _y(value(each), most)) for index, each in enumerate(points)]
     lines = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)} by commit">']

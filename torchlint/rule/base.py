@@ -133,7 +133,7 @@ class Example:
         workload: the expression that is timed and whose value is compared.
         inputs: the inputs with their proven kinds.
         by_hand: ``fixed`` was written by hand.
-        uninitialised: the workload gives memory that nobody wrote to (``torch.empty``), so its values mean nothing.
+        uninitialised: the workload gives memory that nothing wrote to (``torch.empty``), so its values mean nothing.
         runs: how often the workload does what the figure is given for.
         unit: what that is: a ``call`` of the code that is found, or what the code lies around or prepares, such as an
             ``update``; empty where the figure is a total that does not grow with the number of calls.
@@ -163,7 +163,7 @@ class Rule:
         torch: the oldest version of torch that has the better form; the rule is silent where a project says that it
             runs with an older one.
         may_change: everything that any of its fixes may change.
-        kept: why it runs by default although nobody measured a gain in time, in words of the documentation's section
+        kept: why it runs by default although no one measured a gain in time, in words of the documentation's section
             "Measured"; empty: the gain was measured, or it is memory, or it is a note about an accelerator.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.

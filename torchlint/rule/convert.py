@@ -90,7 +90,7 @@ _UNPROVEN = Conversion(proven=False)
 
 
 def conversion(site: Site, link: Link, torch: str) -> Conversion | None:
-    """What a link of a chain converts to, ``None`` when it is no conversion. ``torch`` is the module's name there."""
+    """What a link of a chain converts to, ``None`` when to nothing. ``torch`` is the module's name there."""
     if not isinstance(link.node, cst.Call):
         return None
     if link.name == "to":

@@ -60,7 +60,7 @@ class Run:
         returned: whether the function that holds the call hands the graph of the result on to its callers.
         keeps: whether what it runs may keep a tensor somewhere, so that more than the result comes of it.
         differentiates: whether what it runs may itself run ``backward`` or switch autograd on.
-        apart: whether one of its arguments hangs on the graph of another network that is trained by another
+        apart: whether one of its arguments is part of the graph of another network that is trained by another
             optimizer, and only that optimizer applies the gradients.
     """
 

@@ -17,7 +17,7 @@ class WrongOptionError(Exception):
 
 @dataclass(frozen=True)
 class Option(Generic[_Value]):
-    """One option of a rule: its name, what holds where nobody sets it, what it does, and its least value.
+    """One option of a rule: its name, what holds where nothing sets it, what it does, and its least value.
 
     The type of the default is that of the option: a truth value, a whole number, a number, a string or strings.
     """

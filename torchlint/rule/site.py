@@ -83,7 +83,7 @@ class ValueQuestions(Protocol):
         """
 
     def is_unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
-        """Whether nobody reads the local name that a value is assigned to.
+        """Whether nothing reads the local name that a value is assigned to.
 
         ``index``: of a value that is unpacked, the name for that part of it.
         """
@@ -93,7 +93,7 @@ class FlowQuestions(Protocol):
     """Where values and control go."""
 
     def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """Where the value of an expression goes: all ends it comes to; empty where nobody uses it.
+        """Where the value of an expression goes: all ends it comes to; empty where nothing uses it.
 
         ``within``: the ends that a rule allows. It is followed no further once it comes to another one, and what is
         given then holds that one, but perhaps not all.
@@ -176,7 +176,7 @@ class LoopQuestions(Protocol):
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
-        ``anew``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
+        ``again``: only where each round makes a graph of its own for the expression, not a few nodes on an older one.
         """
 
     def is_batchable(self, call: cst.Call) -> bool:
@@ -206,7 +206,7 @@ class HotnessQuestions(Protocol):
     def runs_anyway(self) -> bool:
         """Whether nothing but the machine decides that the node runs: no flag, in its function and on one way to it.
 
-        False in tests, demos, profiling scripts, and in functions that nobody is known to call.
+        False in tests, demos, profiling scripts, and in functions that nothing is known to call.
         """
 
 
@@ -221,7 +221,7 @@ class AutogradQuestions(Protocol):
         """
 
     def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
-        """Whether a tensor hangs on a recorded graph, not detached; ``trained``: of more than target networks."""
+        """Whether a tensor is part of a recorded graph, not detached; ``trained``: of more than target networks."""
 
     def run(self, node: cst.CSTNode) -> Run | None:
         """What a call does that runs a network with parameters, ``None`` where it is not known to run one."""
@@ -271,7 +271,7 @@ class Site(Protocol):
         """The statement that the node is, or of a test the statement that it decides."""
 
     def expression(self, node: cst.CSTNode) -> ast.expr | None:
-        """An expression of the statement as facts know it, ``None`` where the node is no expression."""
+        """An expression of the statement as facts know it, ``None`` where the node is not an expression."""
 
     def fact(self, kind: type[_Fact]) -> _Fact:
         """The fact of a type about the project: one of ``torchlint.facts``, or one of the rule's own."""

@@ -38,7 +38,7 @@ _LENGTH = b"content-length:"
 
 
 class ProtocolError(Exception):
-    """What the other side sends is no message; the message says why in one line."""
+    """What the other side sends is not a message; the message says why in one line."""
 
 
 def serve(stdin: BinaryIO, stdout: BinaryIO, version: str) -> bool:
@@ -48,7 +48,7 @@ def serve(stdin: BinaryIO, stdout: BinaryIO, version: str) -> bool:
         Whether it ended as the protocol has it: no exit without a shutdown before it.
 
     Raises:
-        ProtocolError: what is sent is no message.
+        ProtocolError: what is sent is not a message.
     """
     made = server(version)
     made.start_io(cast("BinaryIO", _Input(stdin)), stdout)

@@ -44,7 +44,7 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
     """The values of a table of settings as the fields of ``Settings`` hold them, by key.
 
     Raises:
-        WrongKeyError: a key is unknown, or its value has the wrong type or is none of those that can be.
+        WrongKeyError: a key is unknown, or its value has the wrong type or is not one of those that can be.
     """
     checked = {}
     known = in_files()
@@ -140,7 +140,7 @@ def _one_of(choices: Sequence[str]) -> Callable[[object], str]:
     def read(value: object) -> str:
         word = _string(value)
         if word not in choices:
-            raise WrongKeyError(f"{word!r} is none of {', '.join(choices)}{nearest(word, choices)}")
+            raise WrongKeyError(f"{word!r} is not one of {', '.join(choices)}{nearest(word, choices)}")
         return word
 
     return read

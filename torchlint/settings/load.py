@@ -186,7 +186,7 @@ def _read(path: Path) -> _File | None:
 
 
 def _read_named(path: Path) -> _File:
-    """A settings file that somebody asked for by name: it must exist and hold settings."""
+    """A settings file that someone asked for by name: it must exist and hold settings."""
     if not os.path.isfile(path):
         raise SettingsError(f"{path}: no such file")
     found = _read(path)
@@ -245,7 +245,7 @@ def _place(file: _File, path: Iterable[str]) -> str:
 def _checked_flags(shown: str, given: Mapping[str, object]) -> dict[str, object]:
     """Settings of the command line, checked as those of a file are."""
     if "extend" in given:
-        raise SettingsError(f"{shown}: extend belongs into a settings file")
+        raise SettingsError(f"{shown}: extend is allowed in a settings file only")
     try:
         return check_keys(given)
     except WrongKeyError as error:
@@ -255,7 +255,7 @@ def _checked_flags(shown: str, given: Mapping[str, object]) -> dict[str, object]
 def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """One table of all layers, a later one winning.
 
-    What extends adds up. So do ignored selectors, until a layer selects anew: then nothing that was selected or
+    What extends adds up. So do ignored selectors, until a layer selects again: then nothing that was selected or
     ignored before it counts. What is ignored besides or in some files, or not fixed, adds up always. Tables of rules
     are merged by rule, and models by name.
     """

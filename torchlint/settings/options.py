@@ -35,7 +35,7 @@ class RunOption:
         text: what it does, in one sentence.
         flags: how it is spelled on the command line; empty: only settings files have it.
         scope: ``FILE``: a field of ``Settings`` that files may set; ``RUN``: one that the command line alone sets;
-            ``COMMAND``: a parameter of the command that is no field.
+            ``COMMAND``: a parameter of the command that is not a field.
         choices: the words that its value may be.
         example: a value in TOML.
         help: the sentence on the command line, where it differs from ``text``.
@@ -93,42 +93,40 @@ _IN_FILES_ALONE = (
     RunOption(
         "extend",
         "file-name",
-        "A settings file whose settings hold where this one says nothing.",
+        "A parent settings file; settings of this file override it.",
         example='"../torchlint.toml"',
     ),
     RunOption(
         "plugins",
         "packages",
-        "Installed packages whose rules are loaded beside the built-in ones.",
+        "Installed packages that provide further rules.",
         example='["torchlint_acme"]',
         adds=True,
     ),
     RunOption(
         "rules",
         "tables",
-        "Options of rules, a table for each; torchlint config rules lists them.",
+        "Rule options, one table per rule; torchlint config rules lists them.",
         example='{ TL404 = { allow = ["episode_*"] } }',
     ),
     RunOption(
         "models",
         "models",
-        "What functions and methods do that torchlint does not know, a table for each module and class.",
+        "Models of functions and methods that torchlint does not know, one table per module or class.",
         example='{ methods = { "mylab.logs.Board" = { put = { logs = true } } } }',
     ),
-    RunOption(
-        "hot", "functions", "Functions that are hot although nothing shows it.", example='["mylib.agent:Agent.plan"]'
-    ),
-    RunOption("cold", "functions", "Functions that are not hot although it looks so.", example='["mylib.debug:dump"]'),
+    RunOption("hot", "functions", "Functions to treat as hot.", example='["mylib.agent:Agent.plan"]'),
+    RunOption("cold", "functions", "Functions to treat as not hot.", example='["mylib.debug:dump"]'),
     RunOption(
         "ignore_guards",
         "selectors",
-        "Guards to switch off, as --explain-hot names them.",
+        "Guards to disable, by their name in --explain-hot.",
         example='["debug flag"]',
     ),
     RunOption(
         "docs_url",
         "address",
-        "Where the documentation of the rules lies: findings link to the page of their rule there.",
+        "Base URL of the rule documentation; findings link to the page of their rule.",
         example='"https://docs.example.org/torchlint"',
     ),
 )
@@ -136,7 +134,7 @@ _FIXES = (
     RunOption(
         "fix",
         "switch",
-        "Apply the fixes that change nothing but the time, and those accepted.",
+        "Apply the safe fixes, which change nothing but the time, and those accepted.",
         "--fix/--no-fix",
         example="true",
         once=True,
@@ -144,35 +142,42 @@ _FIXES = (
     RunOption(
         "interactive",
         "switch",
-        "With --fix: ask about each group of findings first, with its diff.",
+        "With --fix: show the diff of each group of findings and ask before applying it.",
         "--interactive",
         scope=COMMAND,
         once=True,
     ),
-    RunOption("unsafe_fixes", "switch", "Take every fix, whatever it may change.", "--unsafe-fixes", example="true"),
+    RunOption("unsafe_fixes", "switch", "Accept every fix, whatever it may change.", "--unsafe-fixes", example="true"),
     RunOption(
         "accept",
         "changes",
-        "Take the fixes that change no more than this.",
+        "Accept the fixes that change no more than this.",
         "--accept",
-        help="Take the fixes that change no more than this, e.g. rounding,validation.",
+        help="Accept the fixes that change no more than this, e.g. rounding,validation.",
         example='["rounding"]',
     ),
-    RunOption("diff", "switch", "Show what --fix would change, and change nothing.", "--diff", scope=RUN, once=True),
     RunOption(
-        "fix_only", "switch", "Apply the fixes, and report nothing else.", "--fix-only", example="true", once=True
+        "diff", "switch", "Print the changes of --fix as a diff, and write nothing.", "--diff", scope=RUN, once=True
     ),
-    RunOption("show_fixes", "switch", "List what was fixed.", "--show-fixes", example="true"),
+    RunOption(
+        "fix_only",
+        "switch",
+        "Apply the fixes without reporting the remaining findings.",
+        "--fix-only",
+        example="true",
+        once=True,
+    ),
+    RunOption("show_fixes", "switch", "List the applied fixes.", "--show-fixes", example="true"),
     RunOption(
         "fixable",
         "selectors",
-        "Rules whose fixes are offered; empty: all.",
+        "Rules whose fixes may be applied; empty: all.",
         "--fixable",
-        help="Rules whose fixes are offered, in place of all.",
+        help="Rules whose fixes may be applied (default: all).",
         example='["TL1"]',
     ),
     RunOption(
-        "unfixable", "selectors", "Rules whose fixes are not offered.", "--unfixable", example='["TL104"]', adds=True
+        "unfixable", "selectors", "Rules whose fixes may not be applied.", "--unfixable", example='["TL104"]', adds=True
     ),
 )
 _RULES = (
@@ -184,11 +189,11 @@ _RULES = (
         help="Rules to run: codes, prefixes, names, or ALL.",
         example='["TL1", "TL201"]',
     ),
-    RunOption("ignore", "selectors", "Rules not to run.", "--ignore", example='["TL301"]', adds=True),
+    RunOption("ignore", "selectors", "Rules to ignore.", "--ignore", example='["TL301"]', adds=True),
     RunOption(
         "extend_select",
         "selectors",
-        "Rules to run on top of the selected ones.",
+        "Further rules to run.",
         "--extend-select",
         example='["TL103"]',
         adds=True,
@@ -196,7 +201,7 @@ _RULES = (
     RunOption(
         "extend_ignore",
         "selectors",
-        "Rules not to run on top of the ignored ones.",
+        "Further rules to ignore.",
         "--extend-ignore",
         example='["TL301"]',
         adds=True,
@@ -204,20 +209,22 @@ _RULES = (
     RunOption(
         "per_file_ignores",
         "ignores",
-        "Rules not to run in some files, by pattern.",
+        "Rules to ignore in some files, by pattern.",
         "--per-file-ignores",
-        help="Rules not to run in some files, e.g. 'tests/*:TL1'.",
+        help="Rules to ignore in some files, e.g. 'tests/*:TL1'.",
         example='{ "demos/*" = ["TL2"] }',
         adds=True,
     ),
-    RunOption("preview", "switch", "Run preview rules, too.", "--preview/--no-preview", example="true"),
+    RunOption("preview", "switch", "Also run preview rules.", "--preview/--no-preview", example="true"),
 )
 _MEASURED = (
-    RunOption("profile", "path", "Rank by what a profile of the program says.", "--profile", scope=COMMAND, once=True),
+    RunOption(
+        "profile", "path", "Rank the findings by a profile of the program.", "--profile", scope=COMMAND, once=True
+    ),
     RunOption(
         "mapping",
         "texts",
-        "What a prefix of paths in the profile is here.",
+        "Map a path prefix in the profile to a local path.",
         "--map",
         scope=COMMAND,
         metavar="FROM=TO",
@@ -228,21 +235,21 @@ _KNOWN = (
     RunOption(
         "baseline",
         "path",
-        "A file of findings that are known and not shown.",
+        "File of known findings, which are not reported.",
         "--baseline",
         example='"torchlint-baseline.jsonl"',
     ),
     RunOption(
         "observations",
         "path",
-        "A file with what a run of yours showed (torchlint verify --observe); fixes may rest on it.",
+        "File of facts observed in a run (torchlint verify --observe), on which fixes may rest.",
         "--observations",
         example='"torchlint-observations.json"',
     ),
     RunOption(
         "since",
         "text",
-        "Report on lines changed since a git revision only, e.g. origin/main.",
+        "Report only lines changed since a git revision, e.g. origin/main.",
         "--since",
         scope=RUN,
         metavar="REV",
@@ -251,51 +258,55 @@ _KNOWN = (
     RunOption(
         "add_noqa",
         "text",
-        "Silence what is found with noqa comments.",
+        "Add noqa comments that suppress the findings.",
         "--add-noqa",
         scope=COMMAND,
         metavar="[=REASON]",
         once=True,
     ),
-    RunOption("ignore_noqa", "switch", "Show what comments silence, too.", "--ignore-noqa", scope=RUN),
+    RunOption("ignore_noqa", "switch", "Also report findings that comments suppress.", "--ignore-noqa", scope=RUN),
 )
 _FILES = (
     RunOption(
         "exclude",
         "patterns",
-        "Files and folders to leave out, in place of the defaults.",
+        "Files and folders to exclude, replacing the defaults.",
         "--exclude",
         example='["legacy"]',
     ),
     RunOption(
         "extend_exclude",
         "patterns",
-        "Files and folders to leave out besides.",
+        "Further files and folders to exclude.",
         "--extend-exclude",
         example='["legacy"]',
         adds=True,
     ),
     RunOption(
-        "force_exclude", "switch", "Leave excluded files out even if they are given.", "--force-exclude", example="true"
+        "force_exclude",
+        "switch",
+        "Exclude files even if they are given on the command line.",
+        "--force-exclude",
+        example="true",
     ),
     RunOption(
         "respect_gitignore",
         "switch",
-        "Leave out what git ignores.",
+        "Exclude what git ignores.",
         "--respect-gitignore/--no-respect-gitignore",
-        help="Leave out what git ignores (the default).",
+        help="Exclude what git ignores (the default).",
         example="false",
     ),
     RunOption(
         "stdin_filename",
         "path",
-        "The name of what comes on standard input.",
+        "File name of the code on standard input.",
         "--stdin-filename",
         scope=COMMAND,
         once=True,
     ),
     RunOption(
-        "no_context", "switch", "Read the given files alone, not the rest of the project.", "--no-context", scope=RUN
+        "no_context", "switch", "Analyze the given files without the rest of the project.", "--no-context", scope=RUN
     ),
 )
 _SETTINGS = (
@@ -305,14 +316,14 @@ _SETTINGS = (
     RunOption(
         "isolated",
         "switch",
-        "Read no settings file, and quote no figures of this machine.",
+        "Ignore settings files and figures measured on this machine.",
         "--isolated",
         scope=COMMAND,
     ),
     RunOption(
         "device",
         "choice",
-        "Where the code runs; auto: what it says itself.",
+        "Device that the code runs on; auto: as the code says.",
         "--device",
         choices=DEVICES,
         example='"cuda"',
@@ -323,16 +334,16 @@ _SETTINGS = (
         "The oldest torch that the code has to run with; not set: what the project's dependencies or its lock "
         "file say, else 2.2.",
         "--target-torch",
-        help="The oldest torch that the code has to run with, e.g. 2.2; else what the project says.",
+        help="Oldest supported torch, e.g. 2.2 (default: as the project declares).",
         metavar="VERSION",
         example='"2.2"',
     ),
     RunOption(
         "target_version",
         "choice",
-        "The oldest Python that the code has to run with; not set: what the project says, else py310.",
+        "Oldest supported Python; not set: as the project declares, else py310.",
         "--target-version",
-        help="The oldest Python that the code has to run with.",
+        help="Oldest supported Python (default: as the project declares).",
         choices=PYTHONS,
         example='"py310"',
     ),
@@ -341,10 +352,10 @@ _SPEED = (
     RunOption(
         "jobs",
         "count",
-        "How many processes may work at once; not set: as many as pay.",
+        "Number of parallel processes; not set: as the size of the project requires.",
         "-j",
         "--jobs",
-        help="How many processes may work at once (default: as many as pay).",
+        help="Number of parallel processes (default: by the size of the project).",
         metavar="N",
         variable="TORCHLINT_JOBS",
         example="4",
@@ -352,7 +363,7 @@ _SPEED = (
     RunOption(
         "cache_dir",
         "folder",
-        "Where to keep results (default: .torchlint_cache in the project).",
+        "Cache folder (default: .torchlint_cache in the project).",
         "--cache-dir",
         scope=COMMAND,
         variable="TORCHLINT_CACHE_DIR",
@@ -360,7 +371,7 @@ _SPEED = (
     RunOption(
         "no_cache",
         "switch",
-        "Neither read nor keep results.",
+        "Do not use the cache.",
         "--no-cache",
         scope=COMMAND,
         variable="TORCHLINT_NO_CACHE",
@@ -371,34 +382,34 @@ _OUTPUT = (
     RunOption(
         "output_format",
         "choice",
-        "How to print.",
+        "Output format.",
         "--output-format",
         variable="TORCHLINT_OUTPUT_FORMAT",
         choices=OUTPUT_FORMATS,
         example='"concise"',
     ),
     RunOption("output_file", "file", "Write findings to a file.", "-o", "--output-file", scope=RUN, once=True),
-    RunOption("html", "file", "Write a page with the findings, too.", "--html", scope=COMMAND, once=True),
-    RunOption("save", "file", "Keep the findings for --compare, too.", "--save", scope=COMMAND, once=True),
+    RunOption("html", "file", "Also write an HTML page of the findings.", "--html", scope=COMMAND, once=True),
+    RunOption("save", "file", "Also save the findings for --compare.", "--save", scope=COMMAND, once=True),
     RunOption(
         "compare",
         "file",
-        "Show only what is new since --save wrote this file, and count the rest.",
+        "Report only findings that are not in this file of --save, and count the rest.",
         "--compare",
         scope=COMMAND,
         once=True,
     ),
-    RunOption("badge", "file", "Write a badge for shields.io, too.", "--badge", scope=COMMAND, once=True),
+    RunOption("badge", "file", "Also write a badge for shields.io.", "--badge", scope=COMMAND, once=True),
     RunOption(
         "top",
         "count",
-        "Print the N dearest entries (default on a terminal: what fits on two screens).",
+        "Print the N costliest entries (default on a terminal: two screens).",
         "--top",
         scope=COMMAND,
         metavar="N",
     ),
-    RunOption("show_all", "switch", "Print every entry and every place on a terminal, too.", "--all", scope=COMMAND),
-    RunOption("color", "choice", "Whether to colour; auto: on a terminal.", "--color", scope=RUN, choices=COLORS),
+    RunOption("show_all", "switch", "Print all entries and places on a terminal.", "--all", scope=COMMAND),
+    RunOption("color", "choice", "When to use color; auto: on a terminal.", "--color", scope=RUN, choices=COLORS),
     RunOption(
         "statistics",
         "switch",
@@ -410,7 +421,7 @@ _OUTPUT = (
     RunOption(
         "explain_hot",
         "text",
-        "Say how often a line runs, and why.",
+        "Explain how often a line runs, and why.",
         "--explain-hot",
         scope=COMMAND,
         metavar="FILE:LINE",
@@ -420,20 +431,20 @@ _OUTPUT = (
     RunOption(
         "show_settings",
         "switch",
-        "Show the settings that hold for the paths, and where they are from.",
+        "Print the settings that apply to the paths, and their source.",
         "--show-settings",
         scope=COMMAND,
         once=True,
     ),
     RunOption("quiet", "switch", "Print findings and nothing else.", "-q", "--quiet", scope=COMMAND),
-    RunOption("silent", "switch", "Print nothing but errors; the exit code tells.", "-s", "--silent", scope=COMMAND),
-    RunOption("verbose", "switch", "Say which settings, rules and files were read.", "-v", "--verbose", scope=COMMAND),
+    RunOption("silent", "switch", "Print errors only; see the exit code.", "-s", "--silent", scope=COMMAND),
+    RunOption("verbose", "switch", "Print which settings, rules and files are used.", "-v", "--verbose", scope=COMMAND),
 )
 _EXIT = (
     RunOption(
         "fail_level",
         "choice",
-        "The least level that makes the exit code 1.",
+        "Lowest level of finding that makes the exit code 1.",
         "--fail-level",
         choices=FAIL_LEVELS,
         example='"note"',

@@ -24,7 +24,7 @@ def read_toml(text: str, shown: str) -> dict[str, object]:
     """The tables of a TOML text.
 
     Raises:
-        SettingsError: it is no TOML; the message begins with ``shown``, the name of the file.
+        SettingsError: it is not TOML; the message begins with ``shown``, the name of the file.
     """
     if len(text) > _MOST_CHARACTERS:
         raise SettingsError(f"{shown}: {len(text):,} characters are more than {_MOST_CHARACTERS:,}")

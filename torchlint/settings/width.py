@@ -14,7 +14,7 @@ from torchlint.settings.target import text_of
 _LENGTH = regex(r"""^[ \t]*["']?(?:line[-_]length|max[-_]line[-_]length)["']?[ \t]*[=:][ \t]*(?P<length>\d{1,4})\b""")
 _SECTION = regex(r"^[ \t]*\[+(?P<name>[^\]\n]*)\]+")
 
-# In this order, files and the sections of them that speak of lines; empty: what stands before any section.
+# In this order, files and the sections of them that mention lines; empty: what stands before any section.
 _SAYING = (
     ("ruff.toml", ("", "lint.pycodestyle")),
     (".ruff.toml", ("", "lint.pycodestyle")),

@@ -49,7 +49,7 @@ def read_baseline(path: Path) -> frozenset[BaselineEntry]:
         with open_file(path) as stream:
             lines = stream.read().decode("utf-8").splitlines()
     except FileNotFoundError as error:
-        raise BaselineError(f"{path}: there is no such baseline; torchlint baseline writes one") from error
+        raise BaselineError(f"{path}: no such baseline file; write one with torchlint baseline") from error
     except OSError as error:
         raise BaselineError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -61,7 +61,7 @@ def _entry(path: Path, number: int, line: str) -> BaselineEntry:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{path}:{number}: no entry of a baseline: {line[:40]!r}") from error
+        raise BaselineError(f"{path}:{number}: not a baseline entry: {line[:40]!r}") from error
     if not isinstance(row, dict) or row.keys() != _KEYS or not all(isinstance(value, str) for value in row.values()):
         raise BaselineError(f"{path}:{number}: an entry holds the strings path, code and fingerprint")
     return BaselineEntry(row["path"], row["code"], row["fingerprint"])

@@ -1,6 +1,6 @@
 """Asks git what it knows of a folder, and lets it do nothing else.
 
-A repository may come from anybody, and its configuration may name programs: one that watches its files, filters that
+A repository may come from anyone, and its configuration may name programs: one that watches its files, filters that
 files go through, one that fetches what a partial clone lacks. None of them runs: only commands that read names and
 objects are asked, no text of the working tree goes through git, and it may not fetch.
 """

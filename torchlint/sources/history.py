@@ -36,7 +36,7 @@ class History:
             GitError: there is no git, no repository, or no commit.
         """
         if ask(folder, "rev-parse", "--is-inside-work-tree", fails=True) is None:
-            raise GitError(f"{folder} is in no git repository")
+            raise GitError(f"{folder} is not in a git repository")
         if ask(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", fails=True) is None:
             raise GitError("there is no commit yet")
         self._folder = folder

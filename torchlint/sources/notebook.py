@@ -66,7 +66,7 @@ class Notebook:
 
     @property
     def text(self) -> str:
-        """The code cells as one text, each under a comment that marks it; what is no Python is masked."""
+        """The code cells as one text, each under a comment that marks it; what is not Python is masked."""
         return "".join(f"{_MARK}{cell.number}\n{_python(cell.source(self.json_text))}\n" for cell in self.cells)
 
     def faults(self) -> Iterator[tuple[int, Fault]]:
@@ -157,7 +157,7 @@ def parse_notebook(json_text: str) -> Notebook:
     """The cells of a notebook's JSON.
 
     Raises:
-        NotebookError: it is no notebook, or a cell holds what would be taken for a mark.
+        NotebookError: it is not a notebook, or a cell holds what would be taken for a mark.
     """
     try:
         document = json.loads(json_text)
@@ -199,7 +199,7 @@ def row_in_text(text: str, number: int, row: int) -> int | None:
 
 def _is_python(document: dict[str, dict[str, dict[str, str]]]) -> bool:
     if not isinstance(document["cells"], list):
-        raise TypeError("its cells are no list")
+        raise TypeError("its cells are not a list")
     metadata = document.get("metadata", {})
     language = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
     return language in (None, "python", "ipython")
@@ -289,7 +289,7 @@ def _dedented(source: str) -> str:
 
 
 def _error(lines: Iterable[str]) -> SyntaxError | None:
-    """Why Python cannot read a cell that is no deeper than Python can go."""
+    """Why Python cannot read a cell that is not a deeper than Python can go."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -54,21 +54,21 @@ def read_observations(path: Path) -> tuple[Sight, ...]:
         with open_file(path) as stream:
             raw = stream.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
-        raise ObservationsError(f"{path}: there is no such file; torchlint verify --observe writes one") from error
+        raise ObservationsError(f"{path}: no such file; write one with torchlint verify --observe") from error
     except OSError as error:
         raise ObservationsError(f"{path}: cannot be read: {error.strerror}") from error
     if len(raw) > MOST_BYTES:
-        raise ObservationsError(f"{path}: larger than {MOST_BYTES:,} bytes, which no file of observations is")
+        raise ObservationsError(f"{path}: larger than {MOST_BYTES:,} bytes, the limit of a file of observations")
     try:
         told = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ObservationsError(f"{path}: no file of observations: not JSON in UTF-8") from error
+        raise ObservationsError(f"{path}: not a file of observations: not JSON in UTF-8") from error
     return tuple(sorted(_sights(path, told), key=lambda sight: sight.key))
 
 
 def _sights(path: Path, told: object) -> list[Sight]:
     if not isinstance(told, dict) or not isinstance(told.get("observations"), list):
-        raise ObservationsError(f"{path}: no file of observations: it has no list of them")
+        raise ObservationsError(f"{path}: not a file of observations: it has no list of them")
     if told.get("schema") != SCHEMA:
         raise ObservationsError(
             f"{path}: of schema {told.get('schema')!r}, where this torchlint reads {SCHEMA}: "
@@ -159,7 +159,7 @@ _READERS = frozenset({"kind", "dtype", "rank", "device", "name", "keys", "items"
 
 def _one_of(known: Mapping[str, Any], word: object) -> Any:
     if not isinstance(word, str) or word not in known:
-        raise ValueError(f"{word!r} is none of {', '.join(known)}")
+        raise ValueError(f"{word!r} is not one of {', '.join(known)}")
     return known[word]
 
 

@@ -19,7 +19,7 @@ _FILE = "blob"
 class Since:
     """The lines that changed since a revision, in the working tree or in texts that are not written yet.
 
-    A revision that is no ancestor of what is checked out stands for the commit where the two parted, so that
+    A revision that is not an ancestor of what is checked out stands for the commit where the two parted, so that
     ``origin/main`` means the changes of a branch.
     """
 
@@ -33,10 +33,10 @@ class Since:
         if not revision or revision.startswith("-") or "\0" in revision:
             raise GitError(f"{revision!r} is not a revision")
         if ask(folder, "rev-parse", "--is-inside-work-tree", fails=True) is None:
-            raise GitError(f"{folder} is in no git repository")
+            raise GitError(f"{folder} is not in a git repository")
         commit = ask(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", fails=True)
         if commit is None:
-            raise GitError(f"git knows no revision {revision!r}")
+            raise GitError(f"unknown git revision {revision!r}")
         parted = ask(folder, "merge-base", commit.decode().strip(), "HEAD", fails=True)
         self._base = (parted or commit).decode().strip()
 

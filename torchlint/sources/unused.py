@@ -42,7 +42,7 @@ def unused_marks(
         marks: all marks of the file.
         findings: everything that any rule finds in the file, whether it is selected or not.
         ours: whether a selector names a rule. In a ``noqa``, which other tools read too, any other code is theirs.
-        own: the selectors of the rule that reports unused marks; nobody can tell whether those are used.
+        own: the selectors of the rule that reports unused marks; no one can tell whether those are used.
     """
     used: set[tuple[int, str]] = set()
     for finding in findings:

@@ -1,6 +1,6 @@
 """Patterns with wildcards over texts, in time that grows with the text and not with what a pattern could stand for.
 
-A regular expression tries one way after another: of fifteen ``*`` more ways than anybody can wait for. So it serves
+A regular expression tries one way after another: of fifteen ``*`` more ways than anyone can wait for. So it serves
 patterns with few wildcards, which are nearly all, and the others follow all ways at once, character by character.
 """
 

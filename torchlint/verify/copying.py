@@ -15,7 +15,7 @@ from torchlint.sources.gitignore import Ignores, ignores_in
 
 _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 _CACHES = frozenset({"__pycache__", ".torchlint_cache", ".tox", ".nox", "node_modules", ".ipynb_checkpoints"})
-# What these hold is made anew, or belongs to another project than the one that is copied.
+# What these hold is made again, or belongs to another project than the one that is copied.
 _MARKS = ("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG")
 # An ignored file may be needed (a version, a built extension); one of this size is a checkpoint or a data set.
 _LARGE = 50_000_000

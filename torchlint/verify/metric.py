@@ -125,7 +125,7 @@ class Metric:
             what = text.removeprefix(COUNT)
             if what not in COUNTED:
                 ways = ", ".join(f"{COUNT}{each}" for each in COUNTED)
-                raise CannotVerifyError(f"--metric {text!r} is none of {ways}")
+                raise CannotVerifyError(f"--metric {text!r} is not one of {ways}")
             return cls(text, None, lower=True, counted=what)
         try:
             pattern = re.compile(text)

@@ -166,7 +166,7 @@ def _new_lock(place: Path) -> tuple[int, Path]:
 
 
 def _take(lock: int, path: Path) -> bool:
-    """Lock an open file, unless somebody else has locked or removed it."""
+    """Lock an open file, unless someone else has locked or removed it."""
     try:
         if sys.platform == "win32":
             import msvcrt

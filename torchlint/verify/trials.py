@@ -57,7 +57,7 @@ class Trials:
     _latest: str = ""
 
     def fixed(self, fixes: frozenset[str]) -> FixOutcome:
-        """What these fixes make of the files. Each is made anew, so that what two of them share comes once."""
+        """What these fixes make of the files. Each is made again, so that what two of them share comes once."""
         if fixes not in self._outcomes:
             self._outcomes[fixes] = self._made(lambda key: key in fixes)
         return self._outcomes[fixes]

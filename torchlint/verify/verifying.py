@@ -272,7 +272,7 @@ class _Verification:
         return compare(*numbers, lower=metric.lower)
 
     def _fixes(self, applied: set[str]) -> tuple[Tried, ...]:
-        """The kept fixes and the rejected, by place. What only a rejected fix would have made is no fix any more."""
+        """The kept fixes and the rejected, by place. What only a rejected fix would have made is not a fix any more."""
         sources = self.trials.project.sources
         keys = [key for key in self.findings if key in applied or key in self.rejected or key in self.idle]
         tables = {name: LineTable(sources[name].utf8) for name in {self.findings[key][1].path for key in keys}}

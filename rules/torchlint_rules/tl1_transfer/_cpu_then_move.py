@@ -47,7 +47,7 @@ def _is_placement(value: Value) -> bool:
 
 
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:
-    """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else ``None``.
+    """The move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else ``None``.
 
     ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
     """

@@ -24,7 +24,7 @@ _HARMLESS = frozenset({"numpy", "tqdm"})
 
 @dataclass(eq=False, slots=True)
 class TensorDefaults(Fact):
-    """Answers whether any file of a project speaks of setting a default dtype, device or type of tensors."""
+    """Answers whether any file of a project mentions setting a default dtype, device or type of tensors."""
 
     project: Project
     values: Values
@@ -39,7 +39,7 @@ class TensorDefaults(Fact):
         return self._unset
 
     def closed(self, scope: Scope) -> bool:
-        """Whether no file does, and the code is no library's, which programs that are not seen may use."""
+        """Whether no file does, and the code is not a library's, which programs that are not seen may use."""
         return self.unset() and not of_library(self.project, scope)
 
     def on_cpu(self, scope: Scope) -> bool:
@@ -69,7 +69,7 @@ class TensorDefaults(Fact):
 
 
 def defaults_unset(site: Site) -> bool:
-    """Whether no file of the project speaks of setting a default dtype, device or type of tensors."""
+    """Whether no file of the project mentions setting a default dtype, device or type of tensors."""
     return site.fact(TensorDefaults).unset()
 
 

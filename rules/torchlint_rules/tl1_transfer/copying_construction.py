@@ -40,7 +40,7 @@ def train(network, optimizer, replay: Replay, updates):
 
 
 class CopyingConstruction(Rule):
-    """An array that `torch.tensor` copies although its dtype stays.
+    """`torch.tensor` copies an array whose dtype stays the same.
 
     ## What it does
     Finds `torch.tensor(array)` on arrays that are proven large: frames of bytes, and batches that are gathered from a
@@ -118,7 +118,7 @@ class CopyingConstruction(Rule):
             torch, imports = module_for(site, "torch", "torch")
             new = in_place_of(call, call.with_changes(func=expression(f"{torch}.as_tensor")))
             fix = Fix(f"Use {torch}.as_tensor", ((call, new),), (Change.ALIASING,), imports=imports)
-        yield Report(call, "torch.tensor copies this array once more: torch.as_tensor shares its memory", fix)
+        yield Report(call, "torch.tensor copies this array again: torch.as_tensor shares its memory", fix)
 
 
 def _stays(array: Value, told: str) -> bool:

@@ -76,7 +76,7 @@ def collect(policy, envs, steps, device: torch.device):
 
 
 class CpuThenMove(Rule):
-    """A tensor of known content that is made on the CPU, or in the default dtype, and converted at once.
+    """A constant tensor is created on the CPU, or in the default dtype, and converted at once.
 
     ## What it does
     Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange` and the `*_like` functions whose result is moved or cast
@@ -359,13 +359,15 @@ def _method(link: Link) -> str:
 
 def _later(creator: str, move: str) -> str:
     """The smell where the move stands in a statement of its own."""
-    return f"torch.{creator}(...) is made on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
+    return (
+        f"torch.{creator}(...) is created on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
+    )
 
 
 def _at_once(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:
     """The better form, where the conversions may find nothing to do."""
     made = f"torch.{creator}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
-    return f"{made} converts what was just made, if it has to: give {_keywords(steps)} to torch.{creator}"
+    return f"{made} converts the tensor that was just created: give {_keywords(steps)} to torch.{creator}"
 
 
 def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion], *, idle: bool) -> str:
@@ -373,4 +375,4 @@ def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion], *
     made = f"torch.{creator}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
     if idle:
         return f"{made} casts to the dtype that the tensor has: leave it out, or give dtype= to torch.{creator}"
-    return f"{made} makes the tensor twice: give {_keywords(steps)} to torch.{creator}"
+    return f"{made} creates the tensor twice: give {_keywords(steps)} to torch.{creator}"

@@ -14,8 +14,8 @@ from torchlint_rules.tl1_transfer._host_round_trip import read_back
 _COPY = "torch.tensor"
 _WRAPPERS = frozenset({_COPY, "torch.as_tensor", "torch.from_numpy", "torch.asarray", *LEGACY_CONSTRUCTORS})
 _STEPS = frozenset({"cpu", "detach", "to", "cuda", "float", "double", "squeeze", "unsqueeze", "clone", "contiguous"})
-_BACK = "a tensor becomes an array and a tensor again; stay in torch: {better}"
-_FORTH = "an array becomes a tensor and an array again with nothing computed in between"
+_BACK = "a tensor is converted to an array and back; stay in torch: {better}"
+_FORTH = "an array is converted to a tensor and back with nothing computed in between"
 
 _SOURCE = """\
 import torch

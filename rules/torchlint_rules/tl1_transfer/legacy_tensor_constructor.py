@@ -68,7 +68,7 @@ def collect(policy, envs, steps):
 
 
 class LegacyTensorConstructor(Rule):
-    """The constructors ``torch.FloatTensor``, ``torch.LongTensor``, ... on data, in hot code.
+    """Hot code calls a legacy constructor such as ``torch.FloatTensor`` on data.
 
     ## What it does
     Finds `torch.FloatTensor(x)` and its relatives (`torch.LongTensor`, `torch.cuda.FloatTensor`, `torch.Tensor`, ...)
@@ -225,5 +225,6 @@ def _message(name: str, move: Move | None) -> str:
     """The smell and the better form in one line."""
     dtype = LEGACY_CONSTRUCTORS[name] or "get_default_dtype()"
     if move:
-        return f"{name}(...) then a move: torch.as_tensor(..., dtype=torch.{dtype}, device=...) does both in one call"
+        better = f"torch.as_tensor(..., dtype=torch.{dtype}, device=...) does both in one call"
+        return f"{name}(...) is built on the CPU and then moved: {better}"
     return f"{name}(...) is the slow legacy constructor: use torch.as_tensor(..., dtype=torch.{dtype}, device=...)"

@@ -101,6 +101,6 @@ class ModuleMovedPerCall(Rule):
                 ):
                     yield Report(
                         call,
-                        f"`{method.value}` visits all parameters of the module on every step, also when they are on "
-                        "the device already; move it once, where it is made",
+                        f"`{method.value}` visits all parameters of the module on every step, even if they are on "
+                        "the device already; move it once, after it is created",
                     )

@@ -91,7 +91,7 @@ def _batch(rows: int, columns: int) -> Example:
 
 
 class TensorFromListOfArrays(Rule):
-    """A list of NumPy arrays that is given to a tensor constructor.
+    """A tensor constructor gets a list of NumPy arrays.
 
     ## What it does
     Finds `torch.tensor(arrays)`, `torch.as_tensor(arrays)` and `torch.FloatTensor(arrays)` on a list or comprehension
@@ -187,7 +187,9 @@ class TensorFromListOfArrays(Rule):
             new = in_place_of(old, _rewritten(site, case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
-        yield Report(old, f"{case.name}(...) is given arrays one by one: {_BETTER}", fix, figure=_figure(case))
+        yield Report(
+            old, f"{case.name}(...) converts a list of arrays element by element: {_BETTER}", fix, figure=_figure(case)
+        )
 
 
 def _figure(case: _Case) -> str | tuple[str, ...]:

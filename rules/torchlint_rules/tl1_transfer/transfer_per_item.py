@@ -14,10 +14,8 @@ _CREATORS = function_names("torch", makes="data")
 _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtins.float", "builtins.int"})
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
-_TOGETHER = (
-    "each item is moved by itself, one copy per round of the loop; put them together first and move the whole once"
-)
-_BEFORE = "rows are moved one at a time, with a GPU sync for each; move the whole tensor once before the loop"
+_TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
+_BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
 
 _SOURCE = """\
 import torch
@@ -52,7 +50,7 @@ _BETTER = _SOURCE.replace(
 
 
 class TransferPerItem(Rule):
-    """Many small tensors are moved between host and device one by one.
+    """Many small tensors are moved between host and device one at a time.
 
     ## What it does
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
@@ -171,7 +169,7 @@ def _to_host(call: cst.Call) -> bool:
 
 
 def _goes_through(loop: Loop) -> bool:
-    """Whether an expression is one of the many items of a loop, or is drawn anew for each."""
+    """Whether an expression is one of the many items of a loop, or is drawn again for each."""
     return ((loop.item and loop.carried is not True) or loop.draws) and not loop.learns
 
 

@@ -119,5 +119,5 @@ class UnpinnedAsyncCopy(Rule):
 
 def _message(moved: cst.BaseExpression) -> str:
     """The smell and the better form in one line."""
-    what = f"`{moved.value}`" if isinstance(moved, cst.Name) else "what is moved"
-    return f"{what} is not in pinned memory: non_blocking=True waits for it; stage it in a pinned buffer"
+    what = f"`{moved.value}`" if isinstance(moved, cst.Name) else "the source"
+    return f"{what} is not in pinned memory: non_blocking=True still blocks; copy it through a pinned buffer"

@@ -418,4 +418,4 @@ def _message(found: _Upcast) -> str:
     done = "divided" if found.divisor is not None else f"cast to {found.wide.replace(_DEFAULT, 'the default dtype')}"
     if not found.whole:
         done = "widened"
-    return f"{data} is {done} on the host and then moved: move the narrow data and do that on the device"
+    return f"{data} is {done} on the host and then moved: move the narrow data and convert it on the device"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable, Iterator
 
 from torchlint import cst
@@ -10,25 +11,26 @@ from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope
 from torchlint.facts.code.project import Project
 from torchlint.late import regex
-from torchlint.rule import Change, Fix, Kind, Site
+from torchlint.rule import Change, Fix, Kind, Option, Site
 from torchlint.rule.build import expression, module_for, source
 
 Reads = Callable[[Site, cst.BaseExpression], bool]
 """Whether an operand of a test reads a tensor, so that it is to be guarded."""
 _FLAG = regex(r"(^|_)(debug\w*|sanity\w*|check_nans?|check_finite|check_numerics|validate|validation)($|_)")
 _NEW_FLAG = "_DEBUG_CHECKS"
+VARIABLE = Option[str]("variable", "TORCH_DEBUG_CHECKS", "the environment variable of the debug flag that the fix adds")
 _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 
 
-def behind_a_flag(site: Site, node: cst.If | cst.Assert, reads: Reads) -> Fix | None:
-    """Put the test, or the operands of it that read tensors, behind a debug flag."""
+def behind_a_flag(site: Site, node: cst.If | cst.Assert, reads: Reads, variable: str) -> Fix | None:
+    """Put the test, or the operands of it that read tensors, behind a debug flag; ``variable`` sets a new one."""
     if site.compiling.scripted() or _binds_name(node.test):
         return None
     flag, asserted = _debug_flag(site) or _NEW_FLAG, isinstance(node, cst.Assert)
     targets = _targets(site, node, reads)
     whole = len(targets) == 1 and targets[0] is node.test
     os_name, imports = module_for(site, "os", "os")
-    definition = f'{_NEW_FLAG} = {os_name}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
+    definition = f'{_NEW_FLAG} = {os_name}.environ.get({json.dumps(variable)}) == "1"'
     effect_free = all(_is_effect_free(site, call) for call in calls(node.test))
     return Fix(
         message=f"check only when `{flag}` is set",

@@ -30,7 +30,7 @@ def copies_aside(site: Site) -> bool:
 
 
 def timed(site: Site) -> bool:
-    """Whether a ``with`` block around the node times it: one whose name speaks of a timer or a profile."""
+    """Whether a ``with`` block around the node times it: one whose name mentions a timer or a profile."""
     around = (node for node in site.file.ancestors(site.place) if isinstance(node, ast.With))
     words = (word for node in around for item in node.items for word in names_in(item.context_expr))
     return any(_TIMER.search(word) for word in words)

@@ -290,7 +290,7 @@ def _stays_whole(site: Site, sign: str, number: cst.BaseExpression) -> bool:
 
 
 def _scales(node: cst.CSTNode) -> bool:
-    """Whether an expression multiplies or divides: a gradient of zero times infinity is no zero."""
+    """Whether an expression multiplies or divides: a gradient of zero times infinity is not a zero."""
     match node:
         case cst.BinaryOperation(left=left, operator=operator, right=right):
             return isinstance(operator, _SCALING) or _scales(left) or _scales(right)

@@ -239,7 +239,7 @@ def _changed(stmt: ast.stmt) -> ast.expr | None:
     if isinstance(stmt, ast.AugAssign):
         return stmt.target
     if isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Subscript):
-        # What is indexed by a string is no tensor.
+        # What is indexed by a string is not a tensor.
         return None if _is_string(stmt.targets[0].slice) else stmt.targets[0].value
     return None
 

@@ -20,13 +20,13 @@ _MAKING = (
 
 @dataclass(eq=False, slots=True)
 class RealNumbers(Fact):
-    """Answers whether no file of a project speaks of complex numbers, or of what makes them."""
+    """Answers whether no file of a project mentions complex numbers, or of what makes them."""
 
     project: Project
     _only: bool | None = field(default=None)
 
     def only(self, scope: Scope) -> bool:
-        """Whether no file does, and the code is no library's, which programs that are not seen may use."""
+        """Whether no file does, and the code is not a library's, which programs that are not seen may use."""
         if self._only is None:
             making = re.compile(_MAKING)
             self._only = not any(making.search(facts.source.utf8) for facts in self.project.files.values())

@@ -41,7 +41,7 @@ class Tensors(Fact):
         return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor holds floating-point numbers: by its dtype, or because it hangs on a graph.
+        """Whether a tensor holds floating-point numbers: by its dtype, or because it is part of a graph.
 
         What only an inexact dtype can hold, such as a mean, is floating where the program has no complex numbers. That
         a tensor is a part of what is differentiated says nothing: whole numbers may be, too.

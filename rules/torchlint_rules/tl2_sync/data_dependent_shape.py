@@ -30,8 +30,8 @@ _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHOD
 _MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
 _KEEP = "keep the mask instead"
-_COPY = "copy the mask to the host and select there, which waits once"
-_DISTINCT = "find the distinct values once, where the data are made, or in a copy on the host"
+_COPY = "copy the mask to the host and select there, with a single sync"
+_DISTINCT = "find the distinct values once, where the data is created, or in a copy on the host"
 
 _SOURCE = """\
 import torch
@@ -112,7 +112,7 @@ _LOSS_BETTER = _LOSS_BETTER.replace("error.square()[large].sum()", "torch.where(
 
 
 class DataDependentShape(Rule):
-    """Python has to wait for the device to learn how many elements a mask selects.
+    """The size of a result depends on the values of a tensor, which forces a GPU sync.
 
     ## What it does
     Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,
@@ -246,7 +246,7 @@ def _better(site: Site, node: cst.Subscript) -> str:
     child: cst.CSTNode = node
     parent = site.parent(node)
     if isinstance(parent, cst.AugAssign) and parent.target is node:
-        return "change all of it and choose with `torch.where`"
+        return "compute it for all elements and select with `torch.where`"
     if isinstance(parent, cst.Assign) and parent.value is not node:
         return "`torch.where(mask, new, old)` has a fixed size" if _holds_tensor(site, parent.value) else ""
     while parent is not None and not isinstance(parent, cst.Assign):

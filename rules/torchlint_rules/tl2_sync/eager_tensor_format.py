@@ -1,4 +1,4 @@
-"""TL206: a tensor is made into text on every call, whether anybody reads it or not."""
+"""TL206: a tensor is formatted on every call, even if it is not printed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _LOGGER_NAME = re.compile(r"_*(\w+_)?(logger|log|logging)_*", re.IGNORECASE)
 _READS = method_names(waits="reads", returns=("number", "array", "list", "tensor"))
 
 _PRINTED = "a tensor is formatted and printed on every call; print it at intervals"
-_FORMATTED = "a tensor is formatted on every call, also when the logger's level is off"
-_READ = "a tensor is read back for the message on every call, also when the logger's level is off"
+_FORMATTED = "a tensor is formatted on every call, even if the logger's level is off"
+_READ = "a tensor is read back for the message on every call, even if the logger's level is off"
 _BETTER = {
     _FORMATTED: "; pass it as an argument of the logger call",
     _READ: "; ask `isEnabledFor` first, or log at intervals",
@@ -67,7 +67,7 @@ def _example(name: str, before: str, after: str, batch: int) -> Example:
 
 
 class EagerTensorFormat(Rule):
-    """A message with a tensor in it is formatted in hot code before anybody asks for it.
+    """A message with a tensor in it is formatted in hot code before anyone asks for it.
 
     ## What it does
     Finds logger calls in hot code whose message formats a tensor (in an f-string, with `%`, `.format()` or `str()`) or
@@ -105,7 +105,7 @@ class EagerTensorFormat(Rule):
 
     code = "TL206"
     name = "eager-tensor-format"
-    summary = "a tensor is made into text on every call, whether anybody reads it or not"
+    summary = "a tensor is formatted on every call, even if it is not printed"
     trigger = Call("builtins.print") | Method(*_LEVELS)
     least = Frequency.UPDATE
     fixable = True
@@ -181,7 +181,7 @@ def _may_be_tensor(site: Site, node: cst.BaseExpression) -> bool:
 
 
 def _excludes(choice: cst.IfExp) -> bool:
-    """Whether the test of ``f(x) if isinstance(x, Tensor) else x`` says that what else is left is no tensor."""
+    """Whether the test of ``f(x) if isinstance(x, Tensor) else x`` says that what else is left is not a tensor."""
     match choice:
         case cst.IfExp(
             test=cst.Call(func=cst.Name(value="isinstance"), args=[cst.Arg(value=cst.Name(value=tested)), _]),

@@ -19,7 +19,7 @@ _MEMORY = frozenset(
     for name in ("max_memory_allocated", "memory_allocated", "max_memory_reserved", "memory_reserved", "memory_stats")
 )
 
-_MESSAGE = "this call forces a GPU sync without a need; leave it out: what reads a result waits for it anyway"
+_MESSAGE = "this call forces a GPU sync without a need; remove it: code that reads a result waits for it anyway"
 
 _SOURCE = """\
 import torch
@@ -50,7 +50,7 @@ def train(learner, replay, updates):
 
 
 class ExplicitSynchronize(Rule):
-    """A wait for the device stands in hot code where nothing is timed.
+    """Hot code waits for the device where nothing is timed.
 
     ## What it does
     Finds `torch.cuda.synchronize()` (and those of other devices) in hot code, unless the function also reads a clock,

@@ -64,7 +64,7 @@ class _Fresh:
 
 
 class FreshInfTensor(Rule):
-    """A number that is wrapped into a tensor only to be one side of `torch.where`.
+    """A number is wrapped in a tensor only to be an argument of `torch.where`.
 
     ## What it does
     Finds `torch.where(mask, x, torch.tensor(float("-inf")))`, with finite numbers and on either side as well.
@@ -102,7 +102,7 @@ class FreshInfTensor(Rule):
 
     code = "TL209"
     name = "fresh-inf-tensor"
-    summary = "torch.where is given a constant that is built as a tensor on each call"
+    summary = "torch.where gets a constant that is built as a tensor on each call"
     trigger = Call("torch.where")
     torch = (1, 12)
     fixable = True
@@ -150,7 +150,7 @@ class FreshInfTensor(Rule):
                 return
 
 
-_MESSAGE = "torch.where(...) is given a number in a new tensor on each call: give it the number itself"
+_MESSAGE = "torch.where(...) gets a new constant tensor on each call: pass the number itself"
 
 
 def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:

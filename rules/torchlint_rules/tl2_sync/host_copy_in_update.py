@@ -50,7 +50,7 @@ _BETTER = _SOURCE.replace(".detach().cpu().numpy()", ".detach()")
 
 
 class HostCopyInUpdate(Rule):
-    """Every update copies a tensor to the host that is only logged now and then.
+    """Every update copies a tensor to the host that is only logged at intervals.
 
     ## What it does
     Finds `.cpu()` and `.numpy()` of tensors, and calls of functions that do nothing else (`to_np(x)`), in code that

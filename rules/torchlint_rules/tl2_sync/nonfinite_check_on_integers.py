@@ -12,7 +12,7 @@ from torchlint.rule.convert import CAST_DTYPES
 _PREDICATES = method_names(tests=True)
 _INTEGERS = last_names(dtype=("integer", "truth"))
 
-_MESSAGE = "`{predicate}` of {what} is the same for every value: leave the check out"
+_MESSAGE = "`{predicate}` of {what} gives the same result for every value: remove the check"
 
 _SOURCE = """\
 import torch

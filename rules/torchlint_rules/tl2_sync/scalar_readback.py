@@ -13,7 +13,7 @@ from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, Read, read_at
 from torchlint_rules.tl2_sync._single_numbers import Tensors, operand
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
-_SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
+_SHARED = "; one `torch.stack([...]).tolist()` replaces {count} such reads in this {where}"
 
 _SOURCE = """\
 import torch
@@ -131,7 +131,7 @@ class ScalarReadback(Rule):
     Numbers that neighbouring statements, or one statement, read one by one are read at once: nothing, where it is
     proven that the tensors hold floating-point numbers; else the fix says that it assumes this. Proofs are a dtype, a
     graph, a `backward()` of the tensor itself that ran before, or what computed it: means, losses, norms, quotients and
-    the like, where no file of the program speaks of complex numbers and it is no library. A tensor that is not
+    the like, where no file of the program mentions complex numbers and it is not a library. A tensor that is not
     proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
@@ -270,4 +270,4 @@ def _advice(uses: frozenset[Use]) -> tuple[str, str]:
         return "only to report a number", "report the detached tensor and read it where it is logged"
     if Use.TENSOR in uses:
         return "for a number that only tensor operations use", "keep the detached tensor"
-    return "for a number that nothing here uses", "leave the read out, or give the detached tensor"
+    return "for a number that is not used here", "remove the read, or return the detached tensor"

@@ -22,7 +22,7 @@ from torchlint.rule import (
     Site,
 )
 from torchlint.rule.build import expression, in_place_of, source
-from torchlint_rules.tl2_sync._debug_checks import behind_a_flag
+from torchlint_rules.tl2_sync._debug_checks import VARIABLE, behind_a_flag
 from torchlint_rules.tl2_sync._tensor_condition import Tests, Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
@@ -142,6 +142,7 @@ class TensorCondition(Rule):
     cuda_only = True
     fixable = True
     may_change = (Change.VALIDATION,)
+    options = (VARIABLE,)
     examples = (
         Example(
             name="reset-hidden-state",
@@ -172,7 +173,7 @@ class TensorCondition(Rule):
             fix = None if site.compiling.scripted() else _joined(site, node)
             check = _check(site, node) if purpose is Purpose.RAISE else None
             if check is not None and fix is None:
-                fix = behind_a_flag(site, check, _reads_somewhere)
+                fix = behind_a_flag(site, check, _reads_somewhere, VARIABLE.of(self.given))
             yield Report(node, message, fix)
 
 
@@ -183,10 +184,10 @@ _CHECK = "check the value where it is on the host, or not on every call"
 _INSTEAD = {
     Purpose.RAISE: _CHECK,
     Purpose.REPORT: _CHECK,
-    Purpose.LEAVE: "ask once in several rounds of the loop, or count on the host",
-    Purpose.BLEND: "`torch.where` needs no branch",
+    Purpose.LEAVE: "check only every few iterations, or count on the host",
+    Purpose.BLEND: "use `torch.where` in place of the branch",
     Purpose.VALUE: _KEEP,
-    Purpose.OTHER: "decide by a number or flag that the host has already",
+    Purpose.OTHER: "decide by a number or flag that is already on the host",
 }
 
 
@@ -224,7 +225,7 @@ def _reads_somewhere(site: Site, node: cst.CSTNode) -> bool:
 def _reads(site: Site, node: cst.CSTNode) -> bool:
     """Whether the truth of an expression is that of a tensor, or of a search in one."""
     if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
-        # A text is no element of a tensor: what it is looked for in is a mapping, the output of a model.
+        # A text is not an element of a tensor: what it is looked for in is a mapping, the output of a model.
         sought = site.values.of(node.left).kind is not Kind.STRING
         return sought and _on_device(site, node.comparisons[0].comparator)
     return _on_device(site, node)

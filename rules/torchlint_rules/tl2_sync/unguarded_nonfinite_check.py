@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.models import method_names
 from torchlint.rule import Change, Example, Found, Frequency, Input, Kind, Purpose, Report, Rule, Site
 from torchlint_rules.tl2_sync._contracts import contract
-from torchlint_rules.tl2_sync._debug_checks import behind_a_flag, calls
+from torchlint_rules.tl2_sync._debug_checks import VARIABLE, behind_a_flag, calls
 from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks
 
 _PREDICATES = method_names(tests=True)
@@ -112,7 +112,7 @@ def _example(name: str, forward: str, fixed: str, batch: int) -> Example:
 
 
 class UnguardedNonfiniteCheck(Rule):
-    """A tensor is tested for NaN, infinities or bad values in hot code, and the test only serves to raise.
+    """A tensor is tested for NaN, infinities or bad values in hot code, only to raise an error.
 
     ## What it does
     Finds `if` and `assert` statements in hot code that test a tensor for NaN or infinity (`torch.isnan(x).any()`), or
@@ -161,6 +161,7 @@ class UnguardedNonfiniteCheck(Rule):
     yields_to = ("TL212",)
     fixable = True
     may_change = (Change.VALIDATION,)
+    options = (VARIABLE,)
     examples = (
         _example("one-check-in-act", _ONE_CHECK, _ONE_BEHIND_THE_FLAG, 1),
         _example("one-check-in-act-of-256", _ONE_CHECK, _ONE_BEHIND_THE_FLAG, 256),
@@ -178,9 +179,10 @@ class UnguardedNonfiniteCheck(Rule):
         ):
             return
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
-        message = f"{what} on every call, only to raise; put the test behind a debug flag"
+        message = f"{what} on every call, only to raise an error; put the check behind a debug flag"
         figure = tuple(example.name for example in self.examples)
-        yield Report(node.test, message, fix=behind_a_flag(site, node, _validates), shared=_SHARED, figure=figure)
+        fix = behind_a_flag(site, node, _validates, VARIABLE.of(self.given))
+        yield Report(node.test, message, fix=fix, shared=_SHARED, figure=figure)
 
 
 def _validates(site: Site, test: cst.BaseExpression) -> bool:

@@ -140,7 +140,7 @@ class Backwards(Fact):
                 todo.extend(_operands(node))
 
     def _hands_out(self, scope: Scope) -> bool:
-        """Whether what a function returns may hang on a graph that an attribute keeps: ``policy.divergence()``."""
+        """Whether what a function returns may be part of a graph that an attribute keeps: ``policy.divergence()``."""
         if scope not in self._from_elsewhere:
             self._from_elsewhere[scope] = False  # until it is known, of one that calls itself
             try:

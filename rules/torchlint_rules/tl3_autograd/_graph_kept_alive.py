@@ -125,7 +125,7 @@ class _Chain:
 
 @dataclass(eq=False, slots=True)
 class Kept(Finder):
-    """Finds expressions that are added to something again and again and may hang on a graph."""
+    """Finds expressions that are added to something again and again and may be part of a graph."""
 
     growth: Growth
     autograd: Autograd

@@ -35,7 +35,7 @@ def rounds_otherwise(site: Site, call: cst.Call) -> bool | None:
 
 
 def value_of(site: Site, call: cst.Call) -> cst.BaseExpression | None:
-    """All that the statement of a call computes, ``None`` where it is no plain assignment, return or expression."""
+    """All that the statement of a call computes, ``None`` where it is not a plain assignment, return or expression."""
     node: cst.CSTNode = call
     above = site.parent(node)
     while above is not None and not isinstance(above, _STATEMENTS):

@@ -42,7 +42,7 @@ class Switching(Fact):
         return {"eval", "train"} <= names or any(_says_false(inner) for inner in methods)
 
     def hands_on(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether a node stands where somebody else's switch is carried out.
+        """Whether a node stands where someone else's switch is carried out.
 
         In a context manager, which runs where it is entered and left, and in a module's own ``train`` or ``eval``.
         """

@@ -1,4 +1,4 @@
-"""TL307: the loss of an actor also fills gradients of the critic, which are thrown away."""
+"""TL307: the loss of the actor also computes gradients of the critic, which are discarded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchlint.rule import Example, Frequency, Input, Kind, Level, NetworkCall, 
 from torchlint.rule.build import source
 
 _MESSAGE = (
-    "`backward` also computes gradients of `{what}`, and only another network is stepped; "
+    "`backward` also computes gradients of `{what}`, but only another network is updated; "
     "freeze its parameters for this loss"
 )
 
@@ -69,7 +69,7 @@ _BETTER = _SOURCE.replace(
 
 
 class CriticGradsInActorUpdate(Rule):
-    """The actor learns through the critic, and the critic's own gradients are computed on the way for nothing.
+    """The actor learns through the critic, and gradients of the critic are computed without use.
 
     ## What it does
     Finds calls of a trained network whose input is part of the graph of another network, where the loss is
@@ -112,7 +112,7 @@ class CriticGradsInActorUpdate(Rule):
 
     code = "TL307"
     name = "critic-grads-in-actor-update"
-    summary = "the loss of an actor also fills gradients of the critic, which are thrown away"
+    summary = "the loss of the actor also computes gradients of the critic, which are discarded"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = NetworkCall(recorded=True)

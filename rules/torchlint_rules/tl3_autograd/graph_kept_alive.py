@@ -121,7 +121,7 @@ class GraphKeptAlive(Rule):
             return
         graph = site.autograd.has_graph(node)
         if _is_only_listed(site, node) and is_leaf(site, node):
-            return  # nothing hangs on what was computed from nothing
+            return  # nothing depends on what was computed from nothing
         if graph is False or (graph is None and not is_loss(site, node)):
             return
         learns = _learns(site, node)

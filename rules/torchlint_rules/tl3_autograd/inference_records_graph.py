@@ -1,4 +1,4 @@
-"""TL302: a network runs for its values alone, and autograd records a graph all the same."""
+"""TL302: autograd records a graph for a network of which only the values are used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torchlint_rules.tl3_autograd._guarded import (
 from torchlint_rules.tl3_autograd._inference_records_graph import repeated
 
 _GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
-_MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` leaves it out"
+_MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` avoids it"
 _AHEAD = "nothing asks for a gradient of what the statement computes"
 
 _SOURCE = """\
@@ -105,7 +105,7 @@ class InferenceRecordsGraph(Rule):
 
     code = "TL302"
     name = "inference-records-graph"
-    summary = "a network runs for its values alone, and autograd records a graph all the same"
+    summary = "autograd records a graph for a network of which only the values are used"
     trigger = NetworkCall(recorded=True)
     least = Frequency.UPDATE
     yields_to = ("TL306", "TL614")

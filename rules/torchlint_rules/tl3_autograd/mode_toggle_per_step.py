@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
 from torchlint_rules.tl3_autograd._switching import hands_mode_on, mode_matters, switches_mode
 
-_ADVICE = "switch it once, where acting or learning begins, or not at all"
+_ADVICE = "set the mode once, before acting or learning, or not at all"
 
 _SOURCE = """\
 import torch
@@ -114,12 +114,12 @@ def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Itera
         if any(site.values.of(module).kind is Kind.ENV for module in modules):
             continue
         known = all(_is_module(site, module) and not mode_matters(site, module) for module in modules)
-        text = f"the context switches all submodules there and back on every step; {_ADVICE}"
+        text = f"the context switches the mode of all submodules twice on every step; {_ADVICE}"
         yield Report(context, text, level=Level.WARNING if known else Level.NOTE)
 
 
 def _is_switch(call: cst.Call, method: str) -> bool:
-    """``train()`` and ``eval()``; a mode that somebody else chose is passed on, and is their switch."""
+    """``train()`` and ``eval()``; a mode that someone else chose is passed on, and is their switch."""
     match call.args:
         case []:
             return True

@@ -39,7 +39,7 @@ def train(learner, replay, updates):
 
 
 class NeedlessRetainGraph(Rule):
-    """`backward(retain_graph=True)` where nothing goes back through the graph again.
+    """`backward(retain_graph=True)` keeps a graph that no later backward pass uses.
 
     ## What it does
     Finds `backward(retain_graph=True)` in update loops where every later backward pass is known and none shares a part
@@ -96,7 +96,7 @@ class NeedlessRetainGraph(Rule):
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report a backward pass that keeps a graph nobody goes through again."""
+        """Report a backward pass that keeps a graph nothing goes through again."""
         node = site.node
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
             return

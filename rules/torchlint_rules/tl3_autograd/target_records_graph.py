@@ -9,8 +9,8 @@ from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, 
 from torchlint.rule.build import source
 from torchlint_rules.tl3_autograd._guarded import ENDS, guarded, value_of
 
-_DETACHED = "the graph of `{what}`, a copy that no optimizer moves, is recorded and detached; use `torch.no_grad()`"
-_LIVE = "`backward` also runs through `{what}`, a copy that no optimizer moves; run it in `torch.no_grad()`"
+_DETACHED = "the graph of `{what}`, a copy that no optimizer updates, is recorded and detached; use `torch.no_grad()`"
+_LIVE = "`backward` also runs through `{what}`, a copy that no optimizer updates; run it in `torch.no_grad()`"
 _GRADIENTS = "nothing reads gradients of the target network"
 
 _SOURCE = """\
@@ -143,7 +143,7 @@ class TargetRecordsGraph(Rule):
 
 
 def _copied(site: Site, call: cst.Call) -> bool:
-    """Whether a call runs a target network that records, and hands its result to nobody else."""
+    """Whether a call runs a target network that records, and hands its result to nothing else."""
     run = site.autograd.run(call)
     if run is None or run.returned or run.differentiates or site.autograd.has_graph(call) is not True:
         return False

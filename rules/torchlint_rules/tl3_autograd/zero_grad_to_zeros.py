@@ -23,7 +23,7 @@ from torchlint.rule.build import keyword_of, without_keyword
 
 _PARAMETERS = frozenset({"parameters", "params", "trainable_parameters"})
 _PLAIN = "filling gradients with zeros costs a pass over all of them; `zero_grad()` drops them"
-_BY_HAND = "a loop that fills gradients with zeros; `zero_grad()` drops them all at once"
+_BY_HAND = "a loop fills gradients with zeros; `zero_grad()` drops them all at once"
 
 _SOURCE = """\
 import torch

@@ -124,7 +124,7 @@ class CatOfUnsqueeze(Rule):
             return
         bare = [(element, tensor) for element, tensor in pairs if tensor is not None]
         if len(bare) == len(pairs):
-            message = "each tensor gets its new dimension by an operation of its own; `torch.stack` adds it to all"
+            message = "each tensor is unsqueezed by a separate operation; `torch.stack` adds the dimension to all"
             figure = ("rows-8x6",) if isinstance(tensors, (cst.List, cst.Tuple)) else ("rows-8x6", "rows-64x256")
             fix = None if site.compiling.scripted() else _fix(site, call, tensors, bare)
             yield Report(call, message, fix, figure=figure)
@@ -196,7 +196,7 @@ def _fix(
 
 
 def _walked(site: Site, tensors: cst.BaseExpression, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The list that a comprehension only walks through, ``None`` where it does more or the list is no proven list."""
+    """The list that a comprehension only walks through, ``None`` where it does more or is not proven a list."""
     match tensors:
         case cst.ListComp(
             for_in=cst.CompFor(target=target, iter=items, ifs=[], inner_for_in=None, asynchronous=None)

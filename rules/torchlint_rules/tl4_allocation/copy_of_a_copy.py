@@ -42,7 +42,7 @@ def train(learner, rollouts):
 
 
 class CopyOfACopy(Rule):
-    """A fresh copy is copied.
+    """The result of indexing or concatenation is copied again.
 
     ## What it does
     Finds hot `.clone()` of a tensor and `.copy()` of an array that an index of several elements, or a call of `cat`,
@@ -78,7 +78,7 @@ class CopyOfACopy(Rule):
 
     code = "TL412"
     name = "copy-of-a-copy"
-    summary = "what indexing or joining has just copied is copied once more"
+    summary = "the result of indexing or concatenation is copied again"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Method("clone", "copy")
@@ -117,7 +117,7 @@ class CopyOfACopy(Rule):
 
 
 def _fresh(site: Site, node: cst.BaseExpression, method: str) -> str:
-    """What made a copy of which nobody else knows; empty when that is not proven."""
+    """What made a copy of which nothing else knows; empty when that is not proven."""
     wanted = Kind.TENSOR if method == "clone" else Kind.NDARRAY
     match node:
         case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):

@@ -88,7 +88,7 @@ class EagerDefaultTensor(Rule):
 
     code = "TL411"
     name = "eager-default-tensor"
-    summary = "a tensor is made as a default although the key is there"
+    summary = "a default tensor is created even if the key exists"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Call("builtins.getattr") | Method(*_METHODS)

@@ -1,4 +1,4 @@
-"""TL413: the list of all parameters is put together anew in every update."""
+"""TL413: the list of all parameters is put together again in every update."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Repor
 _LISTS = function_names("builtins", makes="sequence")
 
 _MESSAGE = (
-    "the parameters of several networks are put together in every update; they do not change, so keep the list where "
+    "the parameters of several networks are collected in every update; they do not change, so keep the list where "
     "the optimizer is made"
 )
 
@@ -43,7 +43,7 @@ def train(learner, rollouts):
 
 
 class ParameterListRebuilt(Rule):
-    """The parameters of several networks are collected again and again.
+    """The parameters of several networks are collected in every update.
 
     ## What it does
     Finds `list(a.parameters()) + list(b.parameters())` and `[*a.parameters(), *b.parameters()]` in gradient updates.
@@ -80,7 +80,7 @@ class ParameterListRebuilt(Rule):
 
     code = "TL413"
     name = "parameter-list-rebuilt"
-    summary = "the parameters of several networks are put together in every update"
+    summary = "the parameters of several networks are collected in every update"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Method("parameters")

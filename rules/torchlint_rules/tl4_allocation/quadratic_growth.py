@@ -159,7 +159,9 @@ class QuadraticGrowth(Rule):
         name = site.names.of(call.func)
         grown = regrown(site, call) if name in _TORCH or name in _NUMPY else ""
         if grown:
-            message = f"every round copies all of `{grown}` again; append to a list and join it once after the loop"
+            message = (
+                f"each iteration copies all of `{grown}` again; append to a list and concatenate once after the loop"
+            )
             figure = "cat-256x17" if name in _TORCH else "append-256"
             yield Report(call, message, _fix(site, call) if name in _AS_IT_IS else None, figure=figure)
 

@@ -1,4 +1,4 @@
-"""TL410: copies are made of what broadcasting would repeat."""
+"""TL410: data is copied that broadcasting would repeat."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main(replay):
 
 
 class RepeatInsteadOfExpand(Rule):
-    """Copies are made of what broadcasting would repeat.
+    """Data is copied that broadcasting would repeat.
 
     ## What it does
     Finds `x.unsqueeze(0).repeat(n, 1)` and `x[None].repeat(n, 1)` in hot code as an operand of arithmetic, where only
@@ -75,7 +75,7 @@ class RepeatInsteadOfExpand(Rule):
 
     code = "TL410"
     name = "repeat-instead-of-expand"
-    summary = "copies are made of what broadcasting would repeat"
+    summary = "data is copied that broadcasting would repeat"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Method("repeat")

@@ -17,7 +17,7 @@ from torchlint.rule.site import Site
 def bypassed(site: Site, call: cst.Call) -> Bypass | None:
     """How runs get past what a ``torch.compile`` gives, ``None`` where they are not known to.
 
-    Nobody keeps it; or only methods besides ``forward`` are called on it, which run uncompiled.
+    Nothing keeps it; or only methods besides ``forward`` are called on it, which run uncompiled.
     """
     twin = site.expression(call)
     return site.fact(Bypasses).of(twin) if twin is not None else None

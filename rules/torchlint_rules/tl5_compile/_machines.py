@@ -57,7 +57,7 @@ class Machines(Fact):
         return not self._guarded(compilation.facts, compilation.place)
 
     def _elsewhere(self, facts: FileFacts) -> bool:
-        """Whether a connected file speaks of Apple's device, or falls back to the CPU."""
+        """Whether a connected file mentions Apple's device, or falls back to the CPU."""
         group = self.graph.groups[facts.path]
         if group not in self._targets:
             texts = (self.project.files[path].source.utf8 for path in group)

@@ -71,7 +71,7 @@ class CompilePerCall(Rule):
 
     code = "TL502"
     name = "compile-per-call"
-    summary = "torch.compile is called again and again"
+    summary = "torch.compile is called repeatedly"
     level = Level.WARNING
     trigger = Call("torch.compile") | Statement("FunctionDef", mentioning={"torch.compile"})
     examples = (

@@ -44,7 +44,7 @@ def rollout(agent, env, steps):
 
 
 class CompiledModuleBypassed(Rule):
-    """What `torch.compile` gives is not what runs.
+    """Calls bypass the compiled module.
 
     ## What it does
     Finds a module that is compiled and then used only through methods besides `forward` (`policy.act(x)`), also where
@@ -86,7 +86,7 @@ class CompiledModuleBypassed(Rule):
 
     code = "TL505"
     name = "compiled-module-bypassed"
-    summary = "runs get past what torch.compile gives"
+    summary = "calls bypass the compiled module"
     level = Level.WARNING
     trigger = Call("torch.compile") | Found(Takers)
     least = Frequency.ONCE
@@ -122,7 +122,7 @@ class CompiledModuleBypassed(Rule):
             compiled, called = (f"{hop.path}:{hop.row}" for hop in (taken.compiled, taken.place))
             yield Report(
                 node,
-                f"takes {names} before torch.compile, so what it calls runs uncompiled; compile first, or with "
+                f"keeps {names} from before torch.compile, so it calls the uncompiled module; compile first, or with "
                 f".compile() (compiled at {compiled}, called at {called})",
             )
 

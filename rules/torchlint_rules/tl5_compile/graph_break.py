@@ -1,4 +1,4 @@
-"""TL504: code that breaks the graph of a compiled function."""
+"""TL504: a graph break in a compiled function."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class GraphBreak(Rule):
 
     code = "TL504"
     name = "graph-break"
-    summary = "code that breaks the graph of a compiled function"
+    summary = "a graph break in a compiled function"
     level = Level.WARNING
     trigger = Found(GraphBreaks)
     least = Frequency.UPDATE

@@ -28,7 +28,7 @@ class Agent:
 
 
 class TryAroundLazyCompile(Rule):
-    """`torch.compile` stands in a `try` that does not call the result.
+    """A `try` block calls `torch.compile` but not its result.
 
     ## What it does
     Finds `torch.compile` in the body of a `try` with handlers, where nothing in that body calls what was compiled.
@@ -72,7 +72,7 @@ class TryAroundLazyCompile(Rule):
 
     code = "TL507"
     name = "try-around-lazy-compile"
-    summary = "a handler waits for errors that torch.compile does not raise yet"
+    summary = "a try block around torch.compile expects errors that are raised later"
     level = Level.NOTE
     kept = "no run is faster, but one that would stop goes on"
     trigger = Call("torch.compile")

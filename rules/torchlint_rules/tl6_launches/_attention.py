@@ -31,7 +31,7 @@ class Attention(Fact):
     values: Values
 
     def of(self, facts: FileFacts, softmax: ast.Call, scores: ast.expr) -> bool:
-        """Whether the weights of a softmax are all of ``softmax(q @ k.T / scale) @ v`` that anybody looks at.
+        """Whether the weights of a softmax are all of ``softmax(q @ k.T / scale) @ v`` that anyone looks at.
 
         ``scores`` is what the softmax is of. Masks and dropout may stand between.
         """

@@ -1,4 +1,4 @@
-"""TL602: a network is called step by step although no step waits for what it gives."""
+"""TL602: a network is called step by step although no step needs its result."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class BatchableCallInTimeLoop(Rule):
 
     code = "TL602"
     name = "batchable-call-in-time-loop"
-    summary = "a network is called step by step although no step waits for what it gives"
+    summary = "a network is called step by step although no step needs its result"
     trigger = NetworkCall(looped=True)
     least = Frequency.UPDATE
     yields_to = ("TL605",)

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, NetworkCall, Report, Rule, RuleSet, Site
 from torchlint_rules.tl6_launches._forward_before_random_choice import runs_in_vain
 
-_MESSAGE = "only one way out of line {row} needs this forward pass; run it there, after the random number is drawn"
+_MESSAGE = "only one branch after line {row} needs this forward pass; run it there, after the random number is drawn"
 
 _SOURCE = """\
 import random

@@ -10,8 +10,8 @@ from torchlint_rules.tl6_launches._attention import weighs_values
 
 _FUNCTIONS = frozenset({"torch.softmax", "torch.nn.functional.softmax"})
 _MESSAGE = (
-    "attention is written out, and nothing else looks at its weights; `F.scaled_dot_product_attention(q, k, v)` does "
-    "not keep them for the backward pass (slower on a CPU for sequences of a few dozen steps)"
+    "attention is written by hand, and its weights are not used elsewhere; `F.scaled_dot_product_attention(q, k, v)` "
+    "does not keep them for the backward pass (slower on a CPU for sequences of a few dozen steps)"
 )
 
 _SOURCE = """\
@@ -57,7 +57,7 @@ _BETTER = _SOURCE.replace(_LINES, "        return nn.functional.scaled_dot_produ
 
 
 class HandwrittenAttention(Rule):
-    """Attention is written out although one function computes it.
+    """Attention is written by hand although one function computes it.
 
     ## What it does
     Finds `softmax(q @ k.transpose(-2, -1) / scale) @ v` in hot code, also with masks and dropout in between, where
@@ -94,7 +94,7 @@ class HandwrittenAttention(Rule):
 
     code = "TL609"
     name = "handwritten-attention"
-    summary = "attention is written out"
+    summary = "attention is written by hand"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Call(*_FUNCTIONS) | Method("softmax")

@@ -1,4 +1,4 @@
-"""TL618: a network runs in every round of a loop on an input that no round changes."""
+"""TL618: a network runs in each iteration of a loop on the same input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report,
 # Layers that draw numbers or remember what they saw.
 _FICKLE = ("Dropout", "dropout", "BatchNorm", "Noisy", "noisy")
 
-_MESSAGE = "this forward pass gives the same in every round of the loop in line {row}; run it once before the loop"
+_MESSAGE = (
+    "this forward pass gives the same result in each iteration of the loop in line {row}; run it once before the loop"
+)
 
 _SOURCE = """\
 import torch
@@ -90,7 +92,7 @@ class InvariantForward(Rule):
 
     code = "TL618"
     name = "invariant-forward"
-    summary = "a network runs in every round of a loop on an input that no round changes"
+    summary = "a network runs in each iteration of a loop on the same input"
     set = RuleSet.PREVIEW
     trigger = NetworkCall()
     least = Frequency.UPDATE

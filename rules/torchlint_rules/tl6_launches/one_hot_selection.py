@@ -1,4 +1,4 @@
-"""TL607: one value of each row is picked by a product with a one-hot table."""
+"""TL607: one value of each row is selected by a product with a one-hot tensor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CASTS = frozenset({"float", "to", "type_as", "type", "double", "half", "bool", 
 _LOSSLESS = frozenset({"float", "detach"})
 
 _PICKED = (
-    "a table of zeros and ones is built, multiplied and summed only to pick what stands at an index; `gather` along "
+    "a table of zeros and ones is built, multiplied and summed only to select elements by index; `gather` along "
     "that dimension picks it"
 )
 _EMBEDDED = (
@@ -53,7 +53,7 @@ def train(agent, replay, updates):
 
 
 class OneHotSelection(Rule):
-    """One value of each row is picked by a product with a one-hot table.
+    """One value of each row is selected by a product with a one-hot tensor.
 
     ## What it does
     Finds products of values with `F.one_hot(...)` that are summed over the dimension of the table at once, in hot code,
@@ -91,7 +91,7 @@ class OneHotSelection(Rule):
 
     code = "TL607"
     name = "one-hot-selection"
-    summary = "one value of each row is picked by a product with a one-hot table"
+    summary = "one value of each row is selected by a product with a one-hot tensor"
     trigger = Call("torch.sum", _ONE_HOT) | Method("sum")
     least = Frequency.UPDATE
     fixable = True

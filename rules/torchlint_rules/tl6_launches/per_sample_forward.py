@@ -47,7 +47,7 @@ _BETTER = _SOURCE.replace(
 
 
 class PerSampleForward(Rule):
-    """A network is called for each item of a batch, or for each environment, by itself.
+    """A network is called separately for each item of a batch or each environment.
 
     ## What it does
     Finds calls of a network in loops and comprehensions whose input is the item that the loop is at: a row of a tensor

@@ -9,14 +9,14 @@ from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Report
 from torchlint_rules.tl6_launches._python_recurrence_over_tensors import Picking, picked_by
 
 _SINGLE = (
-    "every round of this recurrence computes with single elements of tensors; compute what needs no earlier "
-    "round before the loop, and run the recurrence over Python numbers or an array"
+    "each iteration of this recurrence computes with single tensor elements; compute what needs no earlier "
+    "iteration before the loop, and run the recurrence over Python numbers or an array"
 )
 _ROWS = (
-    "every round of this recurrence runs several small operations on elements of tensors; compute what needs no "
-    "earlier round at once, before the loop"
+    "each iteration of this recurrence runs several small operations on tensor elements; compute what needs no "
+    "earlier iteration in one operation before the loop"
 )
-_ALONE = "this loop fills a tensor element by element and no round needs another; compute all elements at once"
+_ALONE = "this loop fills a tensor element by element with independent values; compute all elements at once"
 
 _HEAD = """\
 import torch

@@ -11,7 +11,7 @@ from torchlint_rules.tl6_launches._repeated_forward import ran_before
 
 _LONGEST = 60
 
-_MESSAGE = "`{call}` ran in line {row} on the same input with the same parameters; keep that result"
+_MESSAGE = "`{call}` already ran in line {row} on the same input with the same parameters; reuse that result"
 
 _SOURCE = """\
 import torch

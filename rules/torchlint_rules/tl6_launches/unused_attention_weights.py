@@ -1,4 +1,4 @@
-"""TL613: attention computes its weights for nobody."""
+"""TL613: attention computes its weights for no one."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _asks(site: Site, call: cst.Call) -> bool:
 
 
 def _drops(site: Site, call: cst.Call) -> bool:
-    """Whether nobody reads the second of the two results."""
+    """Whether nothing reads the second of the two results."""
     chain = site.calls.chain(call)
     if chain:
         match chain[0].node:

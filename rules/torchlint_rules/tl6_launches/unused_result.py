@@ -1,4 +1,4 @@
-"""TL617: hot code computes a tensor that nobody reads."""
+"""TL617: hot code computes a tensor that nothing reads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PURE = frozenset(
 
 _OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "log_probs"})
 
-_MESSAGE = "`{name}` is never read; leave the computation out"
+_MESSAGE = "`{name}` is never read; remove the computation"
 
 _SOURCE = """\
 import torch
@@ -59,7 +59,7 @@ def collect(agent, envs, steps):
 
 
 class UnusedResult(Rule):
-    """A tensor is computed in every step or update and then forgotten.
+    """A tensor is computed in every step or update and never used.
 
     ## What it does
     Finds hot assignments of a computed tensor (a forward pass, an entropy, a log-probability, a mean, ...) to a local
@@ -112,7 +112,7 @@ class UnusedResult(Rule):
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report a computation whose result has a name that nobody reads."""
+        """Report a computation whose result has a name that nothing reads."""
         call = site.node
         above = site.parent(call)
         if not isinstance(call, cst.Call) or not isinstance(above, cst.Assign) or len(above.targets) != 1:

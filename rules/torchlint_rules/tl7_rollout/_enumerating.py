@@ -1,4 +1,4 @@
-"""Lists of everything that an object keeps, built anew only to draw a few of them at random."""
+"""Lists of everything that an object keeps, built again only to draw a few of them at random."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Enumerating(Fact):
     graph: CallGraph
 
     def listed(self, facts: FileFacts, call: ast.Call) -> str:
-        """Source of a collection of the object itself that is listed anew for each draw from the list; else empty.
+        """Source of a collection of the object itself that is listed again for each draw from the list; else empty.
 
         The collection grows while the program runs, so that each draw takes longer.
         """
@@ -136,6 +136,6 @@ def _appends(call: ast.Call, name: str) -> bool:
 
 
 def listed(site: Site, call: cst.Call) -> str | None:
-    """Of a random draw, as source the growing collection of the object that is listed for it anew; else ``None``."""
+    """Of a random draw, as source the growing collection of the object that is listed for it again; else ``None``."""
     twin = site.expression(call)
     return (site.fact(Enumerating).listed(site.file, twin) or None) if isinstance(twin, ast.Call) else None

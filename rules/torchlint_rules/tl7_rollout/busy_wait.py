@@ -1,4 +1,4 @@
-"""TL703: a loop waits by asking again and again."""
+"""TL703: a loop polls instead of blocking."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SHORT = Option[float]("shortest-sleep", 0.01, "a loop that sleeps longer than t
 
 
 class BusyWait(Rule):
-    """A loop waits by asking again and again.
+    """A loop polls instead of blocking.
 
     ## What it does
     Finds loops that do nothing but test a flag, a queue or a counter, at once again or after a sleep of at most ten
@@ -92,7 +92,7 @@ class BusyWait(Rule):
 
     code = "TL703"
     name = "busy-wait"
-    summary = "a loop waits by asking again and again"
+    summary = "a loop polls instead of blocking"
     trigger = Statement("While")
     least = Frequency.ONCE  # what waits is mostly a worker of its own, whose loop nothing in the project calls
     options = (_SHORT,)
@@ -110,4 +110,4 @@ class BusyWait(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that only polls."""
         if isinstance(site.node, cst.While) and polls(site, _SHORT.of(self.given)):
-            yield Report(site.node, "the loop waits by asking again and again; block on a lock, an event or a queue")
+            yield Report(site.node, "the loop polls until something happens; block on a lock, an event or a queue")

@@ -42,7 +42,7 @@ _BETTER = _SOURCE.replace("from torch.utils.data import DataLoader, TensorDatase
 
 
 class DataloaderOverMemory(Rule):
-    """A `DataLoader` hands out what lies in memory anyway, row by row.
+    """A `DataLoader` collates data that is already in memory, row by row.
 
     ## What it does
     Finds `DataLoader` over a `TensorDataset`, or over a dataset of the project whose `__getitem__` only indexes.
@@ -78,7 +78,7 @@ class DataloaderOverMemory(Rule):
 
     code = "TL708"
     name = "dataloader-over-memory"
-    summary = "a DataLoader hands out row by row what lies in memory"
+    summary = "a DataLoader collates data in memory row by row"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Call(*_LOADERS)

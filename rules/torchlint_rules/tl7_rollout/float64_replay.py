@@ -1,4 +1,4 @@
-"""TL709: a replay keeps float64 although every batch of it becomes float32."""
+"""TL709: a replay buffer stores float64 although every batch is cast to float32."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Float64Replay(Rule):
 
     code = "TL709"
     name = "float64-replay"
-    summary = "a replay keeps float64 although every batch of it becomes float32"
+    summary = "a replay buffer stores float64 although every batch is cast to float32"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Call(*_MAKERS)

@@ -1,11 +1,11 @@
-"""TL702: the number of worker processes is written into the code."""
+"""TL702: the number of worker processes is hard-coded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
+from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Option, Report, Rule, RuleSet, Site
 
 # Constructors of worker processes, with the place and name of the argument that says how many.
 _COUNTS = {
@@ -26,6 +26,7 @@ _OF_LISTS = frozenset(
     }
 )
 _ALL = _OF_LISTS | _COUNTS.keys()
+_MOST = Option[int]("most", 1, "a number of workers up to this is left alone", 1)
 
 _SOURCE = """\
 from torch.utils.data import DataLoader
@@ -46,7 +47,7 @@ def train(net, optimizer, rows, epochs):
 
 
 class HardCodedWorkerCount(Rule):
-    """The number of worker processes is written into the code.
+    """The number of worker processes is hard-coded.
 
     ## What it does
     Finds the first constructor of worker processes in a project (data loaders, process pools, vector environments) that
@@ -82,11 +83,12 @@ class HardCodedWorkerCount(Rule):
 
     code = "TL702"
     name = "hard-coded-worker-count"
-    summary = "the number of worker processes is written into the code"
+    summary = "the number of worker processes is hard-coded"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Call(*_ALL)
     least = Frequency.ONCE
+    options = (_MOST,)
     examples = (
         Example(
             name="loader-of-8",
@@ -110,10 +112,8 @@ class HardCodedWorkerCount(Rule):
         if name not in _ALL or not site.calls.is_first(_ALL):
             return
         count = _listed(site, call) if name in _OF_LISTS else site.calls.argument(call, *_COUNTS[name])
-        if isinstance(count, cst.Integer) and int(count.value) > 1:
-            yield Report(
-                call, f"{count.value} workers on every machine; ask `os.cpu_count()` or take it from a setting"
-            )
+        if isinstance(count, cst.Integer) and int(count.value) > _MOST.of(self.given):
+            yield Report(call, f"the number of workers is fixed at {count.value}; use `os.cpu_count()` or a setting")
 
 
 def _listed(site: Site, call: cst.Call) -> cst.BaseExpression | None:

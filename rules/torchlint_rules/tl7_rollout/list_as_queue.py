@@ -113,11 +113,13 @@ class ListAsQueue(Rule):
                     yield Report(call, f"{_MOVES.format('`pop(0)`')}; use a deque")
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="insert")), args=[cst.Arg() as place, _]) as call:
                 if _is_first(place) and built_from_its_end(site, call):
-                    message = "`insert(0, ...)` moves all elements of the list in every round; append, and reverse once"
+                    message = (
+                        "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
+                    )
                     yield Report(call, message, figure="none", level=Level.NOTE)
 
 
-_MOVES = "{} moves all other elements of the list"
+_MOVES = "{} moves all remaining elements of the list"
 
 
 def _is_first(argument: cst.Arg) -> bool:

@@ -1,4 +1,4 @@
-"""TL711: everything in a replay is listed again for each random draw."""
+"""TL711: all entries of a replay buffer are listed again for each random draw."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ListBuiltPerDraw(Rule):
 
     code = "TL711"
     name = "list-built-per-draw"
-    summary = "everything in a replay is listed again for each random draw"
+    summary = "all entries of a replay buffer are listed again for each random draw"
     set = RuleSet.PREVIEW
     trigger = Call(*(f"{module}.{name}" for module in ("random", "numpy.random") for name in _NAMES)) | Method(*_NAMES)
     least = Frequency.UPDATE

@@ -11,7 +11,9 @@ from torchlint_rules.tl8_instrumentation._clock_before_warm_up import warms_up
 
 _CLOCKS = function_names(clock="wall")
 
-_MESSAGE = "the measured time includes compiling `{compiled}` at its first call; start the clock after a first round"
+_MESSAGE = (
+    "the measured time includes compiling `{compiled}` at its first call; start the clock after a warm-up iteration"
+)
 
 _SOURCE = """\
 import time
@@ -87,7 +89,7 @@ class ClockBeforeWarmUp(Rule):
 
     code = "TL806"
     name = "clock-before-warm-up"
-    summary = "a throughput clock also counts the time of compiling"
+    summary = "a throughput measurement includes the time of compilation"
     level = Level.NOTE
     set = RuleSet.PREVIEW
     trigger = Call(*_CLOCKS)

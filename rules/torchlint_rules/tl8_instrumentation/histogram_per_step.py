@@ -47,7 +47,7 @@ def train(learner, replay, updates):
 
 
 class HistogramPerStep(Rule):
-    """A histogram, or something of every parameter, is logged in every update.
+    """A histogram, or a value of every parameter, is logged in every update.
 
     ## What it does
     Finds `add_histogram` of a writer and `wandb.Histogram` in hot code, and `add_scalar` of something computed from
@@ -85,7 +85,7 @@ class HistogramPerStep(Rule):
 
     code = "TL807"
     name = "histogram-per-step"
-    summary = "a histogram, or something of every parameter, is logged in every update"
+    summary = "a histogram, or a value of every parameter, is logged in every update"
     level = Level.NOTE
     trigger = Call(*_WANDB) | Method("add_histogram", "add_scalar")
     least = Frequency.UPDATE
@@ -132,7 +132,7 @@ class HistogramPerStep(Rule):
             yield Report(call, f"copies a tensor to the host and sorts it into bins {_OFTEN}")
 
 
-_OFTEN = "each time; log it every so many updates"
+_OFTEN = "each time; log it at intervals"
 
 
 def _passed_on(site: Site, values: cst.BaseExpression) -> bool:

@@ -1,4 +1,4 @@
-"""TL804: a snapshot of the memory is taken again and again."""
+"""TL804: a memory snapshot is taken repeatedly."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class MemorySnapshotPerCall(Rule):
 
     code = "TL804"
     name = "memory-snapshot-per-call"
-    summary = "a snapshot of the memory is taken again and again"
+    summary = "a memory snapshot is taken repeatedly"
     trigger = Call(*_SNAPSHOTS)
     least = Frequency.UPDATE
     examples = (
@@ -116,7 +116,7 @@ class MemorySnapshotPerCall(Rule):
             case cst.Call(func=func) as call if (name := site.names.of(func)) in _SNAPSHOTS:
                 if site.hot.here.frequency >= self.least and not (name in _HISTORY and _ends(site, call)):
                     what = _SNAPSHOTS[name or ""]
-                    yield Report(call, f"each call {what}; take one every so many steps, behind a flag")
+                    yield Report(call, f"each call {what}; take one at intervals, behind a flag")
 
 
 def _ends(site: Site, call: cst.Call) -> bool:

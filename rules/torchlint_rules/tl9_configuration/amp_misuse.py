@@ -1,4 +1,4 @@
-"""TL905: mixed precision in a deprecated spelling, or a part of it that is never used."""
+"""TL905: mixed precision is enabled by a deprecated API, or never used."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def train(agent, env, steps):
 
 
 class AmpMisuse(Rule):
-    """Mixed precision in a deprecated spelling, or a scaler or context that is not used.
+    """Mixed precision is enabled by a deprecated API, or its scaler or context is not used.
 
     ## What it does
     Finds `torch.cuda.amp.autocast` and `torch.cuda.amp.GradScaler`, called or imported, and those of `torch.cpu.amp`;
@@ -126,7 +126,7 @@ class AmpMisuse(Rule):
 
     code = "TL905"
     name = "amp-misuse"
-    summary = "mixed precision in a deprecated spelling, or a part of it that is never used"
+    summary = "mixed precision is enabled by a deprecated API, or never used"
     trigger = Call(*_OLD, *_SCALERS, *_CASTS) | Import(*_OLD)
     least = Frequency.ONCE
     cuda_only = True

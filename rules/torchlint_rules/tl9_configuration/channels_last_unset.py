@@ -1,4 +1,4 @@
-"""TL906: convolutions over images keep the channels first."""
+"""TL906: convolutions over images use channels-first memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ChannelsLastUnset(Rule):
 
     code = "TL906"
     name = "channels-last-unset"
-    summary = "convolutions over images keep the channels first"
+    summary = "convolutions over images use channels-first memory"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Call(*_CONVOLUTIONS)

@@ -12,7 +12,7 @@ from torchlint_rules.tl9_configuration._importing import cuda_before, threads_se
 
 _THREADS = re.compile(r"(OMP|MKL)_(NUM_THREADS|DYNAMIC|PROC_BIND|PLACES|WAIT_POLICY)$|KMP_(?!DUPLICATE_LIB_OK$)\w+$")
 _ALLOCATOR = frozenset({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"})
-# Processes that are started get the new environment; which of them load torch anew is not known.
+# Processes that are started get the new environment; which of them load torch again is not known.
 _CHILDREN = ("Process", "ProcessPool", "subprocess", "spawn", "ray.init", "Popen")
 
 _SOURCE = """\

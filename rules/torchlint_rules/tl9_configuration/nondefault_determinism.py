@@ -1,4 +1,4 @@
-"""TL903: convolutions are kept from choosing their fastest algorithm."""
+"""TL903: convolutions may not choose their fastest algorithm."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class NondefaultDeterminism(Rule):
 
     code = "TL903"
     name = "nondefault-determinism"
-    summary = "convolutions are kept from choosing their fastest algorithm"
+    summary = "convolutions may not choose their fastest algorithm"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Call(*_CALLS) | Store("torch.backends.cudnn")

@@ -33,7 +33,7 @@ class Learner:
 
 
 class NonexistentBackendKnob(Rule):
-    """A setting of `torch.backends` that no supported torch has.
+    """A `torch.backends` setting does not exist in any supported torch.
 
     ## What it does
     Finds assignments to attributes of `torch.backends.cuda`, `torch.backends.cudnn` and the other backends that no
@@ -68,7 +68,7 @@ class NonexistentBackendKnob(Rule):
 
     code = "TL908"
     name = "nonexistent-backend-knob"
-    summary = "a setting of torch.backends that torch does not have"
+    summary = "a torch.backends setting that does not exist"
     trigger = Store("torch.backends")
     least = Frequency.ONCE
     cuda_only = True

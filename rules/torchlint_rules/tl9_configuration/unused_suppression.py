@@ -28,7 +28,7 @@ def train(agent, env, steps):
 
 
 class UnusedSuppression(Rule):
-    """A comment that silences findings where there are none.
+    """A suppression comment has no effect.
 
     ## What it does
     Finds `# torchlint: ignore` and `# torchlint: ignore-file` comments, and codes of torchlint in `# noqa` comments,
@@ -65,7 +65,7 @@ class UnusedSuppression(Rule):
 
     code = "TL909"
     name = "unused-suppression"
-    summary = "a comment silences findings where there are none"
+    summary = "a suppression comment has no effect"
     level = Level.NOTE
     set = RuleSet.OPT_IN
     trigger = Comment()

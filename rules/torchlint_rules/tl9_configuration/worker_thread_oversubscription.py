@@ -10,7 +10,7 @@ from torchlint_rules.tl9_configuration._worker_thread_oversubscription import fu
 
 _STARTS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "multiprocessing.context.Process"})
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
-# Any of these, anywhere in the project, says that somebody thought of threads.
+# Any of these, anywhere in the project, says that someone thought of threads.
 _LIMITS = ("set_num_threads", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "threadpool_limits")
 
 _SOURCE = """\

@@ -20,7 +20,7 @@ Read = Callable[[], object]
 def drive(
     call: Callable[..., object], given: list[Any], state: Read | None, learn: Callable[..., object] | None
 ) -> Any:
-    """Everything that somebody could see of a call, and of what is done later with its inputs and its result.
+    """Everything that someone could see of a call, and of what is done later with its inputs and its result.
 
     Raises whatever the first call raises; what later steps raise is a part of the result.
     """
@@ -33,12 +33,12 @@ def drive(
     seen += [_overwritten(given), copied(result)]
     seen += [_overwritten([result]), copied(plain(given))]
     seen.append(_tried(lambda: _backward(result, given)))
-    again = _tried(lambda: plain(call(*given)))  # nobody has written into this one
+    again = _tried(lambda: plain(call(*given)))  # nothing has written into this one
     return [again, seen, _state(state)]
 
 
 def _looks(value: Any) -> list[object]:
-    """What is known of tensors and arrays besides their values, before anybody writes into them."""
+    """What is known of tensors and arrays besides their values, before anyone writes into them."""
     return [
         [part.requires_grad, part.is_leaf, part.is_inference(), _strides(part.stride(), part.numel())]
         if isinstance(part, torch.Tensor)

@@ -120,7 +120,7 @@ def _inference(tensor: Any) -> Any:
 
 
 def _grown(tensor: Any) -> Any:
-    """A tensor that hangs on a graph, where its dtype allows that."""
+    """A tensor that is part of a graph, where its dtype allows that."""
     return tensor.detach().requires_grad_() * 1 if tensor.is_floating_point() else tensor
 
 

@@ -27,7 +27,7 @@ _DRIVEN = "from fuzz.fixes.driving import drive\n"
 _NEWEST = "999.0"
 SPEAKING = "torch.set_default_dtype(torch.get_default_dtype())"
 """Changes nothing; only a program that holds it is run with another default dtype."""
-# What the text of a tensor says of autograd is no result.
+# What the text of a tensor says of autograd is not a result.
 _GRAPH = re.compile(r",?\s*(grad_fn=<\w+>|requires_grad=True)")
 
 
@@ -83,11 +83,11 @@ class Outcome:
         applied: the rules of the fixes, once for each.
         accepted: of these those whose fix is not safe.
         inputs: how many inputs were run before and after.
-        differences: what nobody declared.
+        differences: what nothing declared.
         exceptions: how often an input met an exception that a rule names, by rule.
         unsettled: inputs on which the program does not even do the same twice before the fix.
         raised: inputs on which the program raises before the fix.
-        refused: of these those that the fixed program takes, or refuses in other words, where that is no difference.
+        refused: of these those that the fixed program takes, or refuses in other words, where that is not a difference.
     """
 
     applied: tuple[str, ...] = ()

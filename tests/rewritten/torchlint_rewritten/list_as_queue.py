@@ -14,7 +14,7 @@ from torchlint.rule import Found, Frequency, Level, Report, Rule, Site
 _POP = "`pop(0)` moves all other elements of the list; use a deque"
 _DEL = "`del` moves all other elements of the list; use a deque"
 _SLICE = "a slice without the first elements copies all others; use a deque"
-_INSERT = "`insert(0, ...)` moves all elements of the list in every round; append, and reverse once"
+_INSERT = "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
 
 
 @dataclass

@@ -1,3 +1,3 @@
-"""A rule package as somebody else would ship it; tests install it with pip."""
+"""A rule package as someone else would ship it; tests install it with pip."""
 
 TORCHLINT_API = 1

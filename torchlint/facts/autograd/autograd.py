@@ -1,4 +1,4 @@
-"""Whether autograd records what runs somewhere, which tensors hang on a graph, and what runs networks."""
+"""Whether autograd records what runs somewhere, which tensors are part of a graph, and what runs networks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BACKWARD = names(autograd="backward")
 
 @dataclass(eq=False, slots=True)
 class Autograd(Fact):
-    """Whether autograd records what runs somewhere, which tensors hang on a graph, and what runs networks."""
+    """Whether autograd records what runs somewhere, which tensors are part of a graph, and what runs networks."""
 
     project: Project
     graph: CallGraph
@@ -57,7 +57,7 @@ class Autograd(Fact):
         return None if mode is Mode.UNKNOWN else mode is Mode.ON
 
     def has_graph(self, facts: FileFacts, node: ast.expr, *, trained: bool = False) -> bool | None:
-        """Whether a tensor hangs on a recorded graph; ``trained``: one of target networks alone does not count."""
+        """Whether a tensor is part of a recorded graph; ``trained``: one of target networks alone does not count."""
         found = self.graphs.of(facts, node)
         if found & (Graph.TRAINED if trained else Graph.TRAINED | Graph.COPY):
             return True
@@ -135,7 +135,7 @@ class Autograd(Fact):
     # whose gradients are applied ------------------------------------------------------------------------------------
 
     def _apart(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether an argument hangs on the graph of another network, whose optimizer alone steps after the call."""
+        """Whether an argument is part of the graph of another network, whose optimizer alone steps after the call."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         for node in self._computed_from(facts, given):
             if isinstance(node, ast.Call) and self.runs(facts, node) and self.networks.of(facts, node.func).trained:

@@ -1,4 +1,4 @@
-"""Which tensors hang on a recorded graph, and of which parameters."""
+"""Which tensors are part of a recorded graph, and of which parameters."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _Question = tuple[FileFacts, ast.expr | Reaching] | Scope
 
 
 class Graph(enum.IntFlag):
-    """What the graph that a tensor hangs on comes from; ``NONE``: there is no graph."""
+    """What the graph that a tensor depends on comes from; ``NONE``: there is no graph."""
 
     NONE = 0
     TRAINED = 1  # parameters that ask for gradients and belong to no target network
@@ -109,7 +109,7 @@ class Graph(enum.IntFlag):
 
 @dataclass(eq=False, slots=True)
 class Graphs(Fact):
-    """Answers what graphs tensors hang on, with a memory."""
+    """Answers what graphs tensors depend on, with a memory."""
 
     project: Project
     graph: CallGraph
@@ -313,7 +313,7 @@ class Graphs(Fact):
         return self.modes.at(facts, node) is Mode.OFF
 
     def _network(self, facts: FileFacts, func: ast.expr, node: ast.Call, given: Sequence[ast.expr]) -> Graph | None:
-        """The result of a module: its parameters ask for gradients, or what it is given hangs on a graph."""
+        """The result of a module: its parameters ask for gradients, or what it is given is part of a graph."""
         if self._off(facts, node):
             return Graph.NONE
         targets = self.graph.callees.get(node, ())
@@ -359,7 +359,7 @@ class Graphs(Fact):
         return isinstance(told, ast.Constant) and told.value is False
 
     def is_leaf(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor asks for gradients itself and was computed from nothing: no graph hangs on it."""
+        """Whether a tensor asks for gradients itself and was computed from nothing: it has no graph."""
         return set(self._leaves.ends(facts, node)) == {True}
 
     def _leaf(self, spot: Spot) -> Iterator[Spot | bool]:

@@ -1,4 +1,4 @@
-"""Layers that a module keeps without anybody knowing their class: configured activations, elements of a list."""
+"""Layers that a module keeps without anyone knowing their class: configured activations, elements of a list."""
 
 from __future__ import annotations
 

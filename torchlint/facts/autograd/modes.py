@@ -168,7 +168,7 @@ class Modes(Fact):
         return modes.pop() if len(modes) == 1 else Mode.UNKNOWN
 
     def _of_class(self, cls: str) -> Mode | None:
-        """Entering an instance of a class that speaks of guards may set any mode."""
+        """Entering an instance of a class that mentions guards may set any mode."""
         enter = self.project.method(cls, "__enter__")
         return Mode.UNKNOWN if enter is not None and self._guards(enter.file, enter.node) else None
 

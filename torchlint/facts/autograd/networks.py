@@ -156,7 +156,7 @@ class Networks(Fact):
         return found
 
     def _is_open(self, origin: ModuleOrigin) -> bool:
-        """Whether somebody else may train a module: it was made somewhere unknown, or it is a part of any module."""
+        """Whether someone else may train a module: it was made somewhere unknown, or it is a part of any module."""
         if isinstance(origin.root, Scope):
             return self.project.is_module(origin.root.dotted)
         return isinstance(origin.root, Binding) and origin.made is None
@@ -172,7 +172,7 @@ class Networks(Fact):
         for other, sources in self.table.copied.items():
             tie = self._tie(origin, other)
             if tie is _Tie.PART and self._tied(origin, sources) is not _Tie.NONE:
-                continue  # what holds both a network and its copy is no copy
+                continue  # what holds both a network and its copy is not a copy
             if any(self._is_same_slot(origin, source) for source in sources):
                 continue  # one of two objects of a class is the copy, the other one is trained
             if tie in (_Tie.WHOLE, _Tie.PART) and self._any_trained(sources):

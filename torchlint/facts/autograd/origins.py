@@ -239,7 +239,7 @@ class Tracer(Fact):
         return self._returned(node) | {ModuleOrigin(node, (), facts, node)}
 
     def _returned(self, node: ast.Call) -> Origins:
-        """What a project function hands out that belongs to somebody: ``return self.model``."""
+        """What a project function hands out that belongs to someone: ``return self.model``."""
         found = NOWHERE
         for target in self.graph.callees.get(node, ()):
             for given in target.returns if target.name != "__init__" and node not in self.graph.weak else ():

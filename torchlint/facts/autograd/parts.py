@@ -129,7 +129,7 @@ class Parts(Fact):
             yield from self._unknown(spot)
 
     def _unknown(self, spot: Spot) -> Iterator[str]:
-        """The empty word, unless the value of an expression is no module."""
+        """The empty word, unless the value of an expression is not a module."""
         if self.values.of(spot.facts, spot.node).kind not in _DATA:
             yield ""
 

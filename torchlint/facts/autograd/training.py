@@ -130,7 +130,7 @@ class Reader:
             self._optimizer(table, facts, call, torch=(self.project.qualified(facts, func) or "").startswith("torch."))
 
     def _differentiated(self, table: Table, facts: FileFacts, call: ast.Call) -> None:
-        """``torch.autograd.grad(loss, net.parameters())``: somebody moves them by hand, as natural gradients do."""
+        """``torch.autograd.grad(loss, net.parameters())``: someone moves them by hand, as natural gradients do."""
         given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "inputs")]
         for place in (place for argument in given for place in self.modules(facts, argument)):
             if place is not None:
@@ -167,7 +167,7 @@ class Reader:
                 into.update(self.tracer.of(*found))
 
     def _loaded(self, table: Table, facts: FileFacts, receiver: ast.expr, call: ast.Call) -> None:
-        """``target.load_state_dict(net.state_dict())`` copies; a checkpoint is no copy."""
+        """``target.load_state_dict(net.state_dict())`` copies; a checkpoint is not a copy."""
         source = call.args[0] if call.args else None
         if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
             return

@@ -35,7 +35,7 @@ _COMMON = frozenset(
 _Like = tuple[frozenset[str], str, Shape, bool]
 """What calls have in common that may mean the same methods.
 
-Files they hang together with, the name, the arguments, and whether the calls are relayed to other processes.
+Files they are connected with, the name, the arguments, and whether the calls are relayed to other processes.
 """
 
 

@@ -90,7 +90,7 @@ def _handed_over(call: ast.Call) -> tuple[list[ast.expr], dict[str, ast.expr]]:
 
 
 def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
-    """The element of a tuple display that an unpacked name gets; the whole where it is no display."""
+    """The element of a tuple display that an unpacked name gets; the whole where it is not a display."""
     for step in path:
         if isinstance(node, (ast.Tuple, ast.List)) and -1 < step < len(node.elts):
             node = node.elts[step]

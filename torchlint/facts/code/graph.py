@@ -37,7 +37,7 @@ class How(enum.Enum):
 class ImplicitRun:
     """A place that runs a function without a call whose arguments are its own.
 
-    A property that is read, a generator that a loop draws from, a function that is given to somebody else's.
+    A property that is read, a generator that a loop draws from, a function that is given to someone else's.
     """
 
     facts: FileFacts

@@ -1,4 +1,4 @@
-"""Whether anybody does something with an object that was made and kept."""
+"""Whether anyone does something with an object that was made and kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Idle(Fact):
         return any(read is None or not _asks(*read, idle) for read in reads)
 
     def unread(self, facts: FileFacts, node: ast.expr, index: int | None = None) -> bool:
-        """Whether nobody reads the local name that a value is assigned to; ``index``: the one for that part of it."""
+        """Whether nothing reads the local name that a value is assigned to; ``index``: the one for that part of it."""
         stmt = facts.statement(node)
         if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
             return False

@@ -1,6 +1,6 @@
 """Places that run functions of the project without calling them by name.
 
-Properties that are read, context managers, what loops draw from, functions given to somebody else's, decorators.
+Properties that are read, context managers, what loops draw from, functions given to someone else's, decorators.
 """
 
 from __future__ import annotations

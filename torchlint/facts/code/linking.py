@@ -1,4 +1,4 @@
-"""Which file an import means, from the names of the files alone, and which files hang together by imports."""
+"""Which file an import means, from the names of the files alone, and which files are connected by imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from torchlint.late import dataclass
 
 EVERYWHERE = "*"
-"""Among what a file imports: it hangs together with all files, for it sets a default of torch."""
+"""Among what a file imports: it is connected with all files, for it sets a default of torch."""
 
 # Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
 _LIBRARIES = frozenset(
@@ -102,7 +102,7 @@ class Modules(Generic[_File]):
             if foreign and above:
                 continue
             if outside and "." not in dotted:
-                continue  # a bare name is a sibling or lies in a folder above, else it is somebody else's package
+                continue  # a bare name is a sibling or lies in a folder above, else it is someone else's package
             inside = "." not in dotted and candidate.path.rpartition("/")[0] in self.packages
             rank = (inside, -common, outside, candidate.path)
             if best is None or rank < best:
@@ -124,7 +124,7 @@ def is_standard(module: str) -> bool:
 
 
 def connected(imports: Mapping[str, Sequence[str]]) -> list[frozenset[str]]:
-    """The groups of files that hang together by imports in either direction, from what each imports, by path.
+    """The groups of files that are connected by imports in either direction, from what each imports, by path.
 
     A file that imports ``EVERYWHERE`` ties all of them together.
     """

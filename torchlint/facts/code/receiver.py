@@ -10,7 +10,7 @@ from torchlint.rule import Kind, Value
 class Receiver:
     """An object of one class; ``derived``: or of any class that derives from it. Without a name: of any class at all.
 
-    A constructor makes objects of exactly one class. An annotation, and a method that speaks of its own object, name a
+    A constructor makes objects of exactly one class. An annotation, and a method that mentions its own object, name a
     class and leave those open that derive from it.
     """
 

@@ -31,7 +31,7 @@ class Registering:
     def taken(self, decorator: Scope, name: str) -> Iterator[tuple[Decorated, Scope]]:
         """What may come to a parameter of a function that is a decorator, and the function that decorators name.
 
-        Nothing comes to a parameter that the function does not give back: what it makes of it is none of a registry,
+        Nothing comes to a parameter that the function does not give back: what it makes of it is not one of a registry,
         unless it hands a wrapper of it to something that keeps it.
         """
         position = 1 if decorator.method_of is not None else 0

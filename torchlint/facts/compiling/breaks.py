@@ -92,7 +92,7 @@ class Breaks(Fact):
         return rows.get(("call", name))
 
     def _tests_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether Python jumps by the truth of a tensor; a search (``x in t``) is no jump of its own."""
+        """Whether Python jumps by the truth of a tensor; a search (``x in t``) is not a jump of its own."""
         searched = isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn))
         return not searched and self.values.of(facts, node).kind is Kind.TENSOR and _jumps(facts, node)
 
@@ -104,7 +104,7 @@ def settled(project: Project, group: frozenset[str], what: str) -> bool:
 
 
 def _jumps(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether a branch hangs on an expression; an assertion with a plain message is traced without one."""
+    """Whether a branch depends on an expression; an assertion with a plain message is traced without one."""
     child: ast.AST = node
     above = facts.parent.get(child)
     while above is not None:

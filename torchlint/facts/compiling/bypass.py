@@ -1,4 +1,4 @@
-"""Runs that get past what was compiled: results that nobody keeps, other methods, references taken before."""
+"""Runs that get past what was compiled: results that nothing keeps, other methods, references taken before."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Bypasses(Fact):
         )
 
     def _runs(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression that holds a module calls it, or may hand it to somebody who does."""
+        """Whether an expression that holds a module calls it, or may hand it to someone who does."""
         above = facts.parent.get(node)
         match above:
             case ast.Call(func=func):

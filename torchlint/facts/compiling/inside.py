@@ -90,7 +90,7 @@ class Inside(Fact):
                 todo.extend(found for found in targets if self._is_given(call, found, reached))
 
     def _is_any(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether what is called is a module of a class that nobody knows: ``net: nn.Module``."""
+        """Whether what is called is a module of a class that are not known: ``net: nn.Module``."""
         value = self.compilations.values.of(facts, node)
         return value.kind is Kind.MODULE and self.project.classes.keys().isdisjoint(value.name.split("|"))
 

@@ -1,4 +1,4 @@
-"""Integers that compiled code reads off a module and that change from call to call: each value is compiled anew."""
+"""Integers that compiled code reads off a module and that change from call to call: each value is compiled again."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Integers(Fact):
         return value.name if ours and value.kind is Kind.MODULE else ""
 
     def _changed(self, cls: str, attr: str) -> Hop | None:
-        """Where hot code counts an attribute on; ``None``: it is no integer, or hot code does not change it."""
+        """Where hot code counts an attribute on; ``None``: it is not an integer, or hot code does not change it."""
         inner = [(store.scope.file, store) for store in stores_of(self.project, cls, attr)]
         outer = [(store.scope.file, store) for store in self.values.outside(cls, attr)]
         stores = [*inner, *outer]

@@ -92,7 +92,7 @@ class Data:
             yield spot.at(node)
 
     def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
-        """What is about a value (its shape) is no use of it."""
+        """What is about a value (its shape) is not a use of it."""
         if node.attr in ("data", "T", "real", "mT"):
             yield spot.same(node)
         elif node.attr not in _ABOUT:

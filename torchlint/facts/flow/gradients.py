@@ -48,14 +48,14 @@ class GraphCarrier:
         return Use.DETACHED
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
-        """The result of an operation hangs on the graph where it is recorded; a comparison has no gradient."""
+        """The result of an operation is part of the graph where it is recorded; a comparison has no gradient."""
         if isinstance(node, ast.Compare) or spot.quiet or self.records(spot.facts, node) is False:
             yield Use.DETACHED
         else:
             yield spot.at(node)
 
     def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
-        """``data`` ends it; what is about the tensor is no use, but of its graph; others are of distributions."""
+        """``data`` ends it; what is about the tensor is not a use, but of its graph; others are of distributions."""
         if node.attr == "data":
             yield Use.DETACHED
         elif node.attr in _PAIRED:
@@ -109,7 +109,7 @@ class GraphCarrier:
         return None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
-        """Written into a tensor, which hangs on the graph from then on; an array keeps no graph."""
+        """Written into a tensor, which is part of the graph from then on; an array keeps no graph."""
         kind = self._kind(spot, target.value)
         if kind is Kind.NDARRAY:
             return iter((Use.DETACHED,))

@@ -158,7 +158,7 @@ class Whereabouts(Fact):
         return known[:1] if known[0].wide or (rule in _OF_FIRST and not others) else []
 
     def _is_number(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an operand is no tensor: a number, an option, or several numbers."""
+        """Whether an operand is not a tensor: a number, an option, or several numbers."""
         value = self.values.of(facts, node)
         several = value.kind in (Kind.LIST, Kind.TUPLE) and value.element.kind is Kind.NUMBER
         return several or value.kind in _NOT_TENSORS

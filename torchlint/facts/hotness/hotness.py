@@ -279,7 +279,7 @@ class Heat(Fact):
     def seldom_called(self, edge: Edge) -> Bound | None:
         """The guard on a function that runs less often than the place that calls it.
 
-        A function that holds a loop of updates is no part of one update.
+        A function that holds a loop of updates is not part of one update.
         """
         target = edge.target
         found = self._called_seldom(target)

@@ -1,4 +1,4 @@
-"""Conditions that hold at intervals: every so many steps, after so much time, in one round of a loop."""
+"""Conditions that hold at intervals: every few steps, after so much time, in one round of a loop."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchlint.facts.hotness.hotness import Heat
 
 Key = tuple[Scope, bool]
-"""A function, and whether this speaks of what it runs for each item that it yields."""
+"""A function, and whether this mentions what it runs for each item that it yields."""
 State = tuple[Scope, bool, Receiver, Receiver]
 """A key, the receiver under which the rate of the function is noted, and the object that a path brings to it."""
 
@@ -53,7 +53,7 @@ class Paths:
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
         """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called.
 
-        No hops where even the best path has an edge that may as well lead to another class: that is no proof.
+        No hops where even the best path has an edge that may as well lead to another class: that is not a proof.
         """
         if not self._ranked:
             self._ranked = True

@@ -278,7 +278,7 @@ class Places:
                 found = self._bound(current, child, facts)
                 updating = current in self.roots.updating
                 if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(current):
-                    found = Bound(Frequency.UPDATE, found.guard)  # every so many batches or steps, but then an update
+                    found = Bound(Frequency.UPDATE, found.guard)  # every few batches or steps, but then an update
                 local.hold(found, current)
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)

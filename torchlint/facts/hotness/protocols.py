@@ -228,7 +228,7 @@ def _roles(name: str) -> Iterator[tuple[_Protocol, _Role]]:
 
 
 def _fits(rest: str, pattern: str) -> bool:
-    """Whether a name below its package fits a pattern; one without a dot speaks of the last component alone."""
+    """Whether a name below its package fits a pattern; one without a dot mentions the last component alone."""
     return _matches(rest if "." in pattern else rest.rpartition(".")[2], pattern)
 
 

@@ -94,7 +94,7 @@ class Rates:
         return found.rates if found is not None else {}
 
     def noted(self, scope: Scope, receiver: Receiver) -> Receiver:
-        """The receiver for which runs of a function on an object are noted: any, where its class is no news."""
+        """The receiver for which runs of a function on an object are noted: any, where its class is not news."""
         owner, project = scope.method_of, self.receivers.project
         if owner is None or (receiver.derived and receiver.name in project.ancestry(owner.dotted)):
             return ANY

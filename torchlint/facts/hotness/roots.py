@@ -294,7 +294,7 @@ def _climb(
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
-    Functions on the way are roots too, for somebody else's loop may call them, unless they begin with a reset, make an
+    Functions on the way are roots too, for someone else's loop may call them, unless they begin with a reset, make an
     object of their class or a program runs them once; those of base classes for objects of the class that steps or
     updates.
     """

@@ -36,7 +36,7 @@ class Switches(Fact):
     def runs_anyway(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether nothing but the machine decides that a node runs, in its function and on one known way to it.
 
-        False in tests, demos and profiling scripts, and in functions that nobody is known to call.
+        False in tests, demos and profiling scripts, and in functions that nothing is known to call.
         """
         if cold_file(facts.path):
             return False
@@ -79,7 +79,7 @@ class Switches(Fact):
 
 
 def _decides(node: ast.AST, child: ast.AST) -> bool:
-    """Whether a node runs a child only sometimes, because somebody wants it or because something failed."""
+    """Whether a node runs a child only sometimes, because someone wants it or because something failed."""
     match node:
         case ast.If() | ast.IfExp():
             return child is not node.test and not _asks_machine(node.test)

@@ -1,4 +1,4 @@
-"""Modules that no known code calls: somebody calls their ``forward`` all the same."""
+"""Modules that no known code calls: someone calls their ``forward`` all the same."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _ways(heat: Heat, facts: FileFacts, node: ast.AST) -> list[tuple[int, Way]]:
 
 
 def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
-    """The ways that begin where some links have come to: at a loop, or at a function that somebody calls."""
+    """The ways that begin where some links have come to: at a loop, or at a function that someone calls."""
     last = links[-1]
     scope, local = last.scope, last.local
     faith = sum(weight(link.edge) for link in links if link.edge is not None)

@@ -191,7 +191,7 @@ def _own_places(loop: LoopNode) -> Iterator[str]:
 
 
 def _is_of_round(facts: FileFacts, loop: LoopNode, text: str) -> bool:
-    """Whether a name stands for something that each round makes anew."""
+    """Whether a name stands for something that each round makes again."""
     bound = facts.scope_of(loop).function.bindings.get(text.partition(".")[0], [])
     body = set(nodes_of(inside(loop)))
     return bool(bound) and all(binding.stmt in body or binding.stmt is loop for binding in bound)

@@ -24,7 +24,7 @@ class Deferring(Fact):
     project: Project
 
     def is_local(self, facts: FileFacts, stmt: ast.stmt, name: str) -> bool:
-        """Whether a name belongs to the function of a statement alone, and is no parameter.
+        """Whether a name belongs to the function of a statement alone, and is not a parameter.
 
         So does a name of the module that only a program has, which no function of the file reads.
         """

@@ -118,7 +118,7 @@ class Follower:
             self.ends.add(Ends.UNKNOWN if read or answered else Ends.COLLECTED)
 
     def _is_container(self, call: ast.Call, func: ast.Attribute) -> bool:
-        """Whether a call adds to a container of Python: a list, or something unknown that is no object of ours."""
+        """Whether a call adds to a container of Python: a list, or something unknown that is not an object of ours."""
         if self.sides.graph.callees.get(call):
             return False
         return self.values.of(self.facts, func.value).kind not in (Kind.INSTANCE, Kind.MODULE, Kind.TENSOR)

@@ -37,7 +37,7 @@ class Growth(Fact):
     def of(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
         """Source of the sum or collection that an expression is added to; empty when there is none that lasts.
 
-        ``anew``: only one that outlasts what makes a graph of its own for the expression.
+        ``again``: only one that outlasts what makes a graph of its own for the expression.
         """
         if isinstance(node, _DISPLAYS) or self._is_parameter(facts, node):
             return ""  # the parts of a display are asked about one by one; a parameter where the function is called
@@ -223,7 +223,7 @@ class Growth(Fact):
         return scope is not None and bool(self.graph.callers.get(scope))
 
     def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, anew: bool) -> bool:
-        """Whether what an expression is added to outlives the function, or a round of a loop (that makes it anew)."""
+        """Whether what an expression is added to outlives the function, or a round of a loop (that makes it again)."""
         base = target
         while isinstance(base, ast.Subscript):
             base = base.value

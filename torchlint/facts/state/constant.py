@@ -115,7 +115,7 @@ class Constants(Fact):
         if scope is None or not callers:
             return False
         if scope.method_of is not None and scope.name in self.graph.open:
-            return False  # somebody calls a method of this name on an unknown object, so not all callers are known
+            return False  # someone calls a method of this name on an unknown object, so not all callers are known
         for caller in callers:
             node = passed(scope, binding.target, caller)
             if node is not None:

@@ -200,7 +200,7 @@ class Sides(Fact):
     # names of state -------------------------------------------------------------------------------------------------
 
     def _chain(self, facts: FileFacts, node: ast.Attribute | ast.Name) -> Effects:
-        """A chain of names by itself: read or written; a name alone is no state when it is bound."""
+        """A chain of names by itself: read or written; a name alone is not state when it is bound."""
         above = facts.parent.get(node)
         if isinstance(above, ast.Attribute):
             return _NONE  # the whole chain counts

@@ -56,7 +56,7 @@ class Escapes(Fact):
     ) -> bool:
         """Whether something leaves a ``with`` block or function, and all of it is proven to hold no tensor.
 
-        A block that only writes into tensors (a moving average of parameters, targets in a buffer) is no such place.
+        A block that only writes into tensors (a moving average of parameters, targets in a buffer) is not such a place.
         """
         inside = list(nodes_of(node.body))
         if any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in inside):
@@ -243,7 +243,7 @@ class Escapes(Fact):
         return True
 
     def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
-        """Whether what stands in brackets is no tensor that a dict would keep; no key of a dict has a slice in it."""
+        """Whether what stands in brackets is not a tensor that a dict would keep; a key of a dict has no slice."""
         parts = key.elts if isinstance(key, ast.Tuple) else [key]
         return any(isinstance(part, ast.Slice) for part in parts) or all(
             self.values.of(facts, part).is_data for part in parts
@@ -285,7 +285,7 @@ class Escapes(Fact):
         if not callee.known and is_kept_layer(self.project, facts, func):
             return self._parts_keep_none(facts, func)
         if not isinstance(func, ast.Attribute):
-            return False  # a function that somebody passed in: it may keep anything
+            return False  # a function that someone passed in: it may keep anything
         if not self._data(facts, call):
             return False
         arguments = [*call.args, *call.keywords]

@@ -157,7 +157,7 @@ def _is_read_out(node: ast.Subscript) -> bool:
 
 
 def _works(scope: Scope) -> bool:
-    """Whether a function does more than index: it calls something that is no view of an element."""
+    """Whether a function does more than index: it calls something that is not a view of an element."""
     return any(isinstance(part, ast.Call) and _called(part) not in ("len", "int", "tuple") for part in walk(scope.node))
 
 

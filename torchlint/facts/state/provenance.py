@@ -99,7 +99,7 @@ class Provenance(Fact):
         return False
 
     def read_back(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an array is nothing but a tensor read back from its device, for nobody else.
+        """Whether an array is nothing but a tensor read back from its device, for nothing else.
 
         Also after NumPy functions that torch has too. A name counts where nothing else reads it, and it as often as
         it is bound.

@@ -1,6 +1,6 @@
 """Whether all code that a block may run is seen and keeps no tensor: what a tensor of another world asks for.
 
-A tensor made under ``inference_mode`` raises whenever autograd meets it later. So code that nobody sees counts as code
+A tensor made under ``inference_mode`` raises whenever autograd meets it later. So code that is not seen counts as code
 that keeps tensors: modules that come from somewhere unknown, callbacks, methods of unknown objects.
 """
 
@@ -217,7 +217,7 @@ class Sealed(Escapes):
         return all(self._callback(facts, node) and self._untouched(facts, node, within) for node in given)
 
     def _callback(self, facts: FileFacts, node: ast.expr, *, seen: bool = False) -> bool:
-        """Whether what a library is given is no code, or code that keeps nothing; ``seen``: it must be known code."""
+        """Whether what a library is given is not code, or code that keeps nothing; ``seen``: it must be known code."""
         if isinstance(node, ast.Lambda):
             return self._keeps_nothing(facts, list(nodes_of([node.body])))
         value = self.values.of(facts, node)
@@ -232,7 +232,7 @@ class Sealed(Escapes):
         return not seen or value.kind is Kind.CLASS or name.startswith("builtins.") or bool(_PLAIN.match(name))
 
     def _untouched(self, facts: FileFacts, node: ast.expr, within: set[ast.AST]) -> bool:
-        """Whether an argument is no distribution from before: it remembers what it computes when first asked."""
+        """Whether an argument is not a distribution from before: it remembers what it computes when first asked."""
         return self.values.of(facts, node).kind is not Kind.DISTRIBUTION or self._fresh(facts, node, within)
 
     def _method(self, facts: FileFacts, func: ast.Attribute, call: ast.Call, within: set[ast.AST]) -> bool:

@@ -85,7 +85,7 @@ class Sequel(Fact):
             yield from ((facts, read) for read in self.mentions.of_binding(facts, name, stmt))
 
     def moved(self, facts: FileFacts, node: ast.expr) -> str:
-        """The move of a fresh tensor in the next statement that speaks of it, as source: ``x.cuda()``; else empty.
+        """The move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else empty.
 
         ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
         """

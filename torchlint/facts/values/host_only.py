@@ -54,7 +54,7 @@ class HostOnly(Fact):
     def _of_callers(self, function: Scope) -> bool:
         callers = self.graph.callers.get(function, ())
         if function.method_of is not None and (function.name in self.graph.unlinked or _moves(function)):
-            return False  # somebody else may call it
+            return False  # someone else may call it
         if not callers or function in self.graph.runs or any(caller.call in self.graph.weak for caller in callers):
             return False
         homes = {caller.facts.scope_of(caller.call).function for caller in callers} - {function}

@@ -44,7 +44,7 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
 
 
 def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
-    """Whether a test has found out before a name is read that it is no tensor: ``if is_tensor(x): return ...``."""
+    """Whether a test has found out before a name is read that it is not a tensor: ``if is_tensor(x): return ...``."""
     conditions = (*_arms(facts, node), *_left_before(facts, node))
     return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
 
