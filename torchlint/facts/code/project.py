@@ -283,11 +283,24 @@ class Project(Fact):
         """The function that ``instance.name`` means for an instance of exactly this class."""
         if name not in self.methods:
             return None
-        for scope in self.family(cls):
+        for scope in self._before_modules(cls) if name == "__call__" else self.family(cls):
             for binding in reversed(scope.bindings.get(name, ())):
                 if binding.how is Bind.FUNCTION and binding.scope is not None:
                     return binding.scope
         return None
+
+    def _before_modules(self, name: str) -> Iterator[Scope]:
+        """The project's classes whose ``__call__`` counts: what stands behind ``nn.Module`` among the bases is hidden.
+
+        A class that is a module itself comes before ``nn.Module``, in whatever order the bases are written.
+        """
+        hidden = False
+        for ancestor in self.ancestry(name):
+            cls = self.classes.get(ancestor)
+            if cls is None:
+                hidden = hidden or is_external_module(ancestor)
+            elif not hidden or self.is_module(ancestor):
+                yield cls
 
     def overrides(self, cls: str, name: str) -> tuple[Scope, ...]:
         """The methods of that name in classes that derive from this one."""
