@@ -9,13 +9,14 @@ from dataclasses import replace
 from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.hotness.protocols import logged, logging_method, logs
+from torchlint.facts.values.join import CALLABLE
 from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -97,12 +98,17 @@ class Ground:
         tuple of lists whose fields are read by position, or by a name that stands nowhere.
         """
         found = False
+        callable_ = self.values.of(spot.facts, spot.node).kind in CALLABLE
         for facts, read in self.mentions.of_field(spot.facts, classes, attr):
-            if read is not here:
+            if read is not here and (callable_ or not _is_called(facts, read) or self._is_known(facts, read)):
                 found = found or bool(classes) or not _is_added_to(facts, read)
                 yield spot.elsewhere(facts, read)
         if not found:
             yield Use.STORED
+
+    def _is_known(self, facts: FileFacts, read: ast.expr) -> bool:
+        """Whether it is known of what a place reads an attribute; else what it calls may be a method of the name."""
+        return self.values.of(facts, holder_of(read)).known
 
     # objects that something was put into ----------------------------------------------------------------------------
 
@@ -256,7 +262,8 @@ class Ground:
                 return
         if function.method_of is not None and not _PROPERTIES.isdisjoint(function.decorator_names):
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
-                yield spot.elsewhere(facts, read)
+                if not _is_called(facts, read) or self._is_known(facts, read):
+                    yield spot.elsewhere(facts, read)
             return
         callers = self.graph.callers.get(function, [])
         reported = _is_named(spot.path) and self._trains(callers)
@@ -351,6 +358,12 @@ def fields_of(project: Project, cls: str) -> Iterator[str]:
         for stmt in scope.node.body:
             if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
                 yield stmt.target.id
+
+
+def _is_called(facts: FileFacts, read: ast.expr) -> bool:
+    """Whether what a place reads is called there and then."""
+    call = facts.parent.get(read)
+    return isinstance(call, ast.Call) and call.func is read
 
 
 def _is_added_to(facts: FileFacts, node: ast.expr) -> bool:
