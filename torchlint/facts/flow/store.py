@@ -30,6 +30,7 @@ _PROPERTIES = last_names(decorates="property")
 _MOVES = method_names("torch.Tensor", moves=("host", "device"))
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
+_BACKWARD = method_names(autograd="backward")
 
 
 @dataclass(eq=False, slots=True)
@@ -278,8 +279,19 @@ class Ground:
         outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
         outside = outside or self._steps(function)
         if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
-            reported = reported or (_is_named(spot.path) and self.updates(function))
-            yield Use.REPORTED if reported else Use.RETURNED
+            named = _is_named(spot.path) and self.updates(function)
+            yield Use.REPORTED if reported or named or self._of_update(spot, function) else Use.RETURNED
+
+    def _of_update(self, spot: Spot, function: Scope) -> bool:
+        """Whether an update gives its losses as numbers to callers that are known, besides those of a library.
+
+        What the known callers make of a number is followed; whoever else runs the update has it reported.
+        """
+        if self.values.of(spot.facts, spot.node).kind not in (Kind.NUMBER, Kind.TUPLE) or len(spot.path) > 1:
+            return False
+        callers = self.graph.callers.get(function, ())
+        own = any(isinstance(call.func, ast.Attribute) and call.func.attr in _BACKWARD for call in function.calls)
+        return own and bool(callers) and all(caller.call not in self.graph.weak for caller in callers)
 
     def _trains(self, callers: list[Caller]) -> bool:
         """Whether code that only seems to call a function makes updates: a training loop that is handed a loss.
