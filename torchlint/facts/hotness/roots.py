@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import takewhile
 from typing import TypeGuard
 
 from torchlint.facts.code.graph import CallGraph
@@ -54,7 +55,8 @@ class Roots:
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
     the functions that hold one around steps of an environment; ``receivers`` the objects on which the
     ``functions`` are roots; ``updating`` the
-    branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
+    branches that hold a gradient update themselves; ``paced`` the statements that hold one, or a call that leads to
+    one, with no loop between; ``aside`` the statements that run instead of a step, when a worker
     is sent another command; ``fitting`` the functions that hold a loop of updates.
     """
 
@@ -66,6 +68,7 @@ class Roots:
     episodes: set[ast.AST] = field(default_factory=set)
     programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
+    paced: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
 
@@ -293,7 +296,11 @@ def _climb(
         if loop is not None:
             if not _demo(loop) and not _trial(scope, loop, programs):
                 roots.loops.setdefault(loop, set()).add(kind)
+                if kind == "update" and call not in receivers.graph.weak:
+                    roots.paced.update(_unlooped(scope, call))
             continue
+        if kind == "update" and call not in receivers.graph.weak:
+            roots.paced.update(_unlooped(scope, call))
         if kind == "step" and scope in looping:
             continue  # what a function does before its loop of steps is set-up
         classes = seen.setdefault((scope, kind, fresh), set())
@@ -309,8 +316,12 @@ def _climb(
         for where, node in _entrances(receivers.graph, scope):
             home = where.scope_of(node).function
             above = receivers.above(node, home, cls)
-            if above is not None and not cold_file(where.path) and not _gated(guards, where, node):
+            if above is None or cold_file(where.path):
+                continue
+            if not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
+            elif kind == "update" and node not in receivers.graph.weak:
+                roots.paced.update(_unlooped(home, node))
 
 
 def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
@@ -361,6 +372,11 @@ def _around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
     while current is not None and current is not scope.node:
         yield current
         current = scope.file.parent.get(current)
+
+
+def _unlooped(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function that hold a node, up to the innermost loop around it."""
+    return takewhile(lambda current: not isinstance(current, _LOOPS), _around(scope, node))
 
 
 def _shown(scope: Scope, node: ast.AST) -> bool:
