@@ -442,6 +442,13 @@ class Project(Fact):
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
 
+    def is_of_framework(self, cls: str) -> bool:
+        """Whether a class derives from one of a library whose code may call its methods; Python and torch call none."""
+        return not all(
+            name in self.classes or name.startswith((*_PLAIN_BASES, "torch.", "enum.", "collections."))
+            for name in self.ancestry(cls)
+        )
+
     def is_module(self, cls: str) -> bool:
         """Whether a class is an ``nn.Module``."""
         found = self._modules.get(cls)
