@@ -211,6 +211,13 @@ DEEP: dict[str, Project] = {
         "",
         "from m{n} import A{n}\n",
     ),
+    "classes of many files in two circles": _many(
+        "from m{m} import A{m}\nfrom m0 import A0\nclass A{n}(A{m}, A0):\n"
+        "    def f{n}(self, x):\n        return self.f{m}(x)\n",
+        "A{n}().f{n}(obs)",
+        "",
+        "from m{n} import A{n}\n",
+    ),
     "modules of many files": _many(
         "from m{m} import A{m}\nclass A{n}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.inner = A{m}()\n    def forward(self, x):\n        return self.inner(x)\n",

@@ -26,7 +26,7 @@ from torchlint.engine.codec import to_row
 from torchlint.engine.result import Result
 from torchlint.engine.rules import load_rules
 from torchlint.engine.run import check
-from torchlint.rule import Applicability, Cost, Counted, Finding, PlainFix, Position
+from torchlint.rule import Applicability, Cost, Counted, Finding, Hop, PlainFix, Position
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode
 from torchlint.testing.fixtures import fixtures, unmarked
@@ -125,11 +125,12 @@ class Line:
 
     @property
     def words(self) -> str:
-        """Rule, level, frequency and hot path, which figures fit, its fix and its message."""
+        """Rule, level, frequency and hot path, flow, which figures fit, its fix and its message."""
         finding = self.finding
         parts = [
             f"{finding.code} {finding.level.value}",
             _hot(finding),
+            *([f"flow {_way(finding, finding.flow)}"] if finding.flow else []),
             *([_cost(finding.cost)] if finding.cost else []),
             *([_events(finding.events)] if finding.events else []),
             *([_fix(finding.fix)] if finding.fix else []),
@@ -159,9 +160,12 @@ class Line:
 
 def _hot(finding: Finding) -> str:
     """The frequency and the path: ``step 12 loop > 30 Agent.act``; names of files only where they are others."""
-    hops = [f"{'' if hop.path == finding.path else f'{hop.path}:'}{hop.row} {hop.name}" for hop in finding.hot.path]
     when = f" ({finding.hot.when})" if finding.hot.when else ""
-    return f"{finding.hot.frequency.name.lower()}{when} {' > '.join(hops)}".rstrip()
+    return f"{finding.hot.frequency.name.lower()}{when} {_way(finding, finding.hot.path)}".rstrip()
+
+
+def _way(finding: Finding, hops: tuple[Hop, ...]) -> str:
+    return " > ".join(f"{'' if hop.path == finding.path else f'{hop.path}:'}{hop.row} {hop.name}" for hop in hops)
 
 
 def _cost(cost: Cost) -> str:

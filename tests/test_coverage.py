@@ -5,6 +5,7 @@ A linked line bears the rule's mark, and its file is one of those of which ``tes
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from torchlint.testing import fixtures
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-REPORTS, _, FIXES = TEXT.partition("## Rules without a fix")
+REPORTS, _, REST = TEXT.partition("## Rules without a fix")
+FIXES, _, UNFIXED = REST.partition("## Findings without a fix")
 TABLES = [line for line in REPORTS.splitlines() if line.startswith("| ")]
 ROWS = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in TABLES]
 ROWS = [row for row in ROWS if row[0] not in ("recommendation", "smell", "---")]
@@ -36,10 +38,24 @@ def test_each_of_the_five_reports_has_its_table() -> None:
 
 
 def test_the_rules_without_a_fix_are_listed_with_the_better_form_and_a_reason() -> None:
-    table = [line for line in FIXES.splitlines() if line.startswith("| TL")]
+    assert codes(FIXES) == [rule.code for rule in load_rules() if not rule.fixable]
+
+
+def test_the_findings_without_a_fix_that_were_seen_are_listed_by_rule() -> None:
+    with open(ROOT / "docs" / "fixable.csv", encoding="utf-8") as file:
+        unfixed = {row["rule"] for row in csv.DictReader(file) if row["fix"] == "none"}
+    named = codes(UNFIXED)
+    assert named == sorted(named)
+    assert set(named) <= {rule.code for rule in load_rules() if rule.fixable}
+    assert unfixed - {"TL000"} <= {*named, *codes(FIXES)}
+
+
+def codes(section: str) -> list[str]:
+    """The rules of a table of three columns, all of them filled."""
+    table = [line for line in section.splitlines() if line.startswith("| TL")]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
-    assert [row[0] for row in rows] == [rule.code for rule in load_rules() if not rule.fixable]
     assert [row for row in rows if len(row) != 3 or not all(row)] == []
+    return [row[0] for row in rows]
 
 
 def test_every_rule_that_is_named_exists() -> None:

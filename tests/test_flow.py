@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from projects import Code
 
+from torchlint.engine.codec import from_row, to_row
+from torchlint.engine.run import check
 from torchlint.facts.flow.flow import Flow
 from torchlint.rule import Use
+from torchlint.settings.model import Settings
 
 HEAD = """\
 import logging
@@ -511,3 +516,60 @@ def test_what_a_library_makes_of_a_number_for_a_log() -> None:
     assert ends("from board import ScalarSummary\nrows = [ScalarSummary('loss', x.item())]\n") == {"LOGGED"}
     own = "class ScalarSummary:\n    def __init__(self, name, value):\n        table[value]\n"
     assert ends(f"{own}rows = [ScalarSummary('loss', x.item())]\n") == {"INDEX"}
+
+
+# ways -----------------------------------------------------------------------------------------------------------------
+
+AGENT = """\
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Linear(3, 1).cuda()
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def learn(self, batch):
+        loss = self.net(batch.cuda()).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        value = loss.item()
+        return {
+            "loss": value,  # of one batch
+            "size": len(batch),
+        }
+"""
+TRAIN = """\
+from agent import Agent
+
+
+def train(loader, writer):
+    agent = Agent()
+    for step, batch in enumerate(loader):
+        info = agent.learn(batch)
+        writer.add_scalar("loss",
+                          info["loss"], step)
+"""
+
+
+def test_a_finding_shows_the_statements_by_which_its_number_comes_to_the_log(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "train.py").write_text(TRAIN)
+    settings = Settings(root=tmp_path, isolated=True, select=("TL203",))
+    (found,) = check([tmp_path], settings).findings
+    assert found.start.row == 15
+    assert [(hop.path, hop.row, hop.name) for hop in found.flow] == [
+        ("agent.py", 16, "return {'loss': value, 'size': len(batch)}"),
+        ("train.py", 7, "info = agent.learn(batch)"),
+        ("train.py", 8, "writer.add_scalar('loss', info['loss'], step)"),
+    ]
+    assert from_row(to_row(found)) == found
+
+
+def test_a_number_that_its_own_statement_uses_has_no_way(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(AGENT.replace("value = loss.item()", "print(loss.item())").replace("value", "0"))
+    (tmp_path / "train.py").write_text(TRAIN)
+    (found,) = check([tmp_path], Settings(root=tmp_path, isolated=True, select=("TL203",))).findings
+    assert found.flow == ()

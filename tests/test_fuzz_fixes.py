@@ -67,3 +67,24 @@ def test_every_rule_with_a_safe_fix_has_a_generator() -> None:
     lacking = missing(Told())
     assert len(lacking) == len(safe_rules())
     assert not [line for line in lacking if "no generator" in line]
+
+
+def test_programs_reach_a_fix_that_changes_validation() -> None:
+    """Distributions with valid arguments give the same without their validation; a fix that draws more is seen."""
+    from fuzz.fixes import running
+    from fuzz.fixes.campaign import Task, campaign, program
+
+    told = campaign(Task("test", "TL205", number, 2) for number in range(10))
+    assert told.differences == []
+    assert told.row("TL205").fixes > 5
+    found = []
+    for number in range(8):
+        written, choice = program(Task("test", "TL205", number, 1))
+        drawing = written.text.replace(
+            "        return loss.item()", "        torch.rand(1)\n        return loss.item()"
+        )
+        one = running.chosen(written.inputs, choice)
+        before, after = (running.run(written, text, one) for text in (written.text, drawing))
+        found.append(running.compared(before, after, written.accept))
+    assert any("rng" in told for told in found)
+    assert "" in found  # where the arguments are not valid

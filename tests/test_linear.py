@@ -18,6 +18,7 @@ from torchlint.facts.code.closure import Closure
 from torchlint.facts.code.reach import MOST_BINDINGS
 from torchlint.rule import Kind
 from torchlint.settings.model import Settings
+from torchlint.sources.text import Source
 
 AGENT = """
 import torch
@@ -85,7 +86,7 @@ CHAINS: dict[str, Project] = {
             *("names", "names in a circle", "lists", "devices", "globals", "files of many files"),
             *("one name", "in place", "arrays", "methods", "two arms", "branches", "generators", "decorators"),
             *("functions that call two", "classes", "classes that say super", "classes with two bases"),
-            *("modules in modules", "attributes of one class"),
+            *("modules in modules", "attributes of one class", "classes of many files in two circles"),
         )
     },
     **{
@@ -134,6 +135,33 @@ def test_more_bindings_than_that_are_all_bindings_of_the_name() -> None:
     assert reach.scope is not None
     assert list(reach.bindings) == reach.scope.bindings["x"]
     assert code.value().kind is Kind.UNKNOWN  # the number below is among them
+
+
+# names of classes ----------------------------------------------------------------------------------------------------
+
+
+class Counted:
+    """A source that counts how often it is read."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.read = 0
+
+    @property
+    def utf8(self) -> bytes:
+        self.read += 1
+        return self.source.utf8
+
+
+def test_whether_code_mentions_a_class_reads_each_file_a_fixed_number_of_times() -> None:
+    texts = {f"m{n}.py": f"class A{n}: ...\nclass B{n}: ...\nclass C{n}: ...\nuse(A{n}, 'C{n}')\n" for n in range(40)}
+    project = Code(texts).project
+    sources = [Counted(facts.source) for facts in project.files.values()]
+    for facts, source in zip(project.files.values(), sources, strict=True):
+        facts.source = source  # type: ignore[assignment]
+    assert all(project.mentions(f"A{n}") and project.mentions(f"C{n}") for n in range(40))
+    assert not any(project.mentions(f"B{n}") for n in range(40))
+    assert {source.read for source in sources} == {2}
 
 
 # questions about graphs -----------------------------------------------------------------------------------------------

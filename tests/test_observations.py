@@ -193,6 +193,22 @@ def test_a_fix_that_the_user_accepts_is_offered_before_one_that_rests_on_a_run(t
     assert offered(Change.VALIDATION) == offered(*Change) == replace(finding, seen=None)
 
 
+def test_of_fixes_in_each_others_place_the_first_that_the_user_accepts_is_offered(tmp_path):
+    safe = PlainFix("safe", (Edit(0, 1, "z"),))
+    rounded = PlainFix("rounded", (Edit(0, 1, "y"),), (Change.ROUNDING,), instead=safe)
+    doubted = PlainFix("doubted", (Edit(0, 1, "x"),), assumes="it is so", instead=rounded)
+    finding = finding_of("x\n", "x", fix=doubted)
+
+    def offered(finding, *accept, unsafe_fixes=False):
+        settings = Settings(root=tmp_path, accept=frozenset(accept), unsafe_fixes=unsafe_fixes)
+        return RuleScope.of(settings, (), []).offered(finding).fix
+
+    assert offered(finding) == offered(finding, Change.ORDER) == safe
+    assert offered(finding, Change.ROUNDING) == rounded
+    assert offered(finding, unsafe_fixes=True) == doubted
+    assert offered(replace(finding, fix=replace(rounded, instead=None))) == replace(rounded, instead=None)
+
+
 # the file -------------------------------------------------------------------------------------------------------------
 
 

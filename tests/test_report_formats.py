@@ -16,7 +16,7 @@ from sarif_pydantic import Sarif
 from torchlint.engine.result import Problem
 from torchlint.report.escape import defused, encodable, visible
 from torchlint.report.formats import FOR_PEOPLE, FORMATS, IN_PLACE_OF_FINDINGS, OF_FINDINGS, renderer
-from torchlint.rule import Frequency, Hotness, Level
+from torchlint.rule import Frequency, Hop, Hotness, Level
 from torchlint.settings.options import OUTPUT_FORMATS
 
 TEXT = "x = torch.FloatTensor(obs)\n"
@@ -214,6 +214,14 @@ def test_sarif_describes_rules_levels_paths_of_calls_and_fingerprints():
     log = json.loads(renderer("sarif")(context_of(TEXT, *found, rules=rules)))
     flow = log["runs"][0]["results"][1]["codeFlows"][0]["threadFlows"][0]["locations"]
     assert [hop["location"]["message"]["text"] for hop in flow] == ["loop", "Agent.act", "legacy-tensor-constructor"]
+
+
+def test_sarif_shows_where_a_value_goes_as_a_flow_of_its_own():
+    found = finding_of(TEXT, CODE, hot=STEP, flow=(Hop("agent.py", 7, "return x"), Hop("train.py", 9, "log(x)")))
+    (result,) = json.loads(renderer("sarif")(context_of(TEXT, found)))["runs"][0]["results"]
+    _, flow = [each["threadFlows"][0]["locations"] for each in result["codeFlows"]]
+    assert [step["location"]["message"]["text"] for step in flow] == ["return x", "log(x)"]
+    assert flow[1]["location"]["physicalLocation"]["region"] == {"startLine": 9}
 
 
 def test_sarif_reports_what_could_not_be_read():

@@ -243,6 +243,28 @@ def test_a_long_path_of_calls_breaks_between_its_links():
     assert shown == f"once per environment step (package/module_1.py:1 Trainer1.collect_rollouts → {names})"
 
 
+FLOW = (Hop("agent.py", 52, "return losses"), Hop("train.py", 90, "writer.add_scalar('loss', losses['critic'], step)"))
+
+
+@pytest.mark.parametrize(
+    ("width", "flow"),
+    [
+        (90, ":52 return losses → train.py:90 writer.add_scalar('loss', losses['critic'], step)"),
+        (80, "… → train.py:90 writer.add_scalar('loss', losses['critic'], step)"),
+        (50, "… → train.py:90 writer.add_scalar('loss',…"),
+    ],
+)
+def test_on_a_terminal_the_flow_of_a_value_ends_with_its_use(width, flow):
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, flow=FLOW), width=width)
+    assert f"flow:  {flow}" in lines
+
+
+def test_off_a_terminal_the_flow_of_a_value_is_whole():
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, flow=FLOW), cuts=False)
+    first = lines.index("flow:  :52 return losses →")
+    assert lines[first + 1] == "       train.py:90 writer.add_scalar('loss', losses['critic'], step)"
+
+
 def test_a_link_with_blanks_in_its_path_stays_together():
     hops = (Hop("2.3 Prioritized Experience/some long file name.py", 97, "loop"), Hop("a.py", 1, "Agent.act"))
     lines = lines_of(TEXT, finding_of(TEXT, CODE, hot=Hotness(Frequency.STEP, hops)), cuts=False)

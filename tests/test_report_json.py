@@ -11,7 +11,19 @@ from torchlint.engine.run import check
 from torchlint.report import as_json
 from torchlint.report.context import Context
 from torchlint.report.entries import group_of
-from torchlint.rule import Applicability, Basis, Change, Counted, Counts, Edit, Frequency, Level, Measured, PlainFix
+from torchlint.rule import (
+    Applicability,
+    Basis,
+    Change,
+    Counted,
+    Counts,
+    Edit,
+    Frequency,
+    Hop,
+    Level,
+    Measured,
+    PlainFix,
+)
 from torchlint.settings.model import Settings
 
 TEXT = 'name = "日本語😀"; obs = torch.FloatTensor(\n    obs\n).to(d)\n'
@@ -28,7 +40,7 @@ def read(finding):
 
 
 def test_every_field_of_a_finding():
-    finding = finding_of(TEXT, CODE, fix=fix(), cost=COST, hot=STEP)
+    finding = finding_of(TEXT, CODE, fix=fix(), cost=COST, hot=STEP, flow=(Hop("train.py", 90, "log(x)"),))
     assert json.loads(as_json.render(context_of(TEXT, finding))) == [
         {
             "code": "TL101",
@@ -50,6 +62,7 @@ def test_every_field_of_a_finding():
                 ],
                 "proven": True,
             },
+            "flow": [{"filename": "/home/me/project/train.py", "row": 90, "name": "log(x)"}],
             "cost": {
                 "saves_us": 3.6,
                 "ratio": 3.1,

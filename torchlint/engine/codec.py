@@ -37,7 +37,7 @@ def to_row(finding: Finding) -> Row:
         [
             int(finding.hot.frequency),
             finding.hot.when,
-            *([hop.path, hop.row, hop.name, *hop.at] for hop in finding.hot.path),
+            *map(_hop_row, finding.hot.path),
         ],
         None if cost is None else _row_of(cost),
         None if finding.fix is None else _fix_row(finding.fix),
@@ -45,8 +45,19 @@ def to_row(finding: Finding) -> Row:
         finding.fingerprint,
         list(finding.figures),
         None if finding.events is None else _counted_row(finding.events),
-        *([] if finding.seen is None else [_fix_row(finding.seen)]),
+        *_seldom(finding),
     ]
+
+
+def _seldom(finding: Finding) -> Row:
+    """What few findings have, as the end of a row: the better fix that a run showed, and the flow of the value."""
+    seen = None if finding.seen is None else _fix_row(finding.seen)
+    flow = [_hop_row(hop) for hop in finding.flow]
+    return [seen, flow] if flow else [] if seen is None else [seen]
+
+
+def _hop_row(hop: Hop) -> Row:
+    return [hop.path, hop.row, hop.name, *hop.at]
 
 
 def _fix_row(fix: PlainFix) -> Row:
@@ -86,8 +97,11 @@ def from_row(row: object) -> Finding:
     Raises:
         ValueError: the row is none of a finding.
     """
-    parts = _list(row) if len(_list(row)) == 14 else _parts(row, 13)
-    code, name, message, level, path, place, hot, cost, fix, cuda_only, fingerprint, figures, events, *seen = parts
+    parts = _list(row) if len(_list(row)) in (14, 15) else _parts(row, 13)
+    code, name, message, level, path, place, hot, cost, fix, *rest = parts
+    cuda_only, fingerprint, figures, events, *seldom = rest
+    seen = seldom[0] if seldom else None
+    flow = seldom[1] if len(seldom) > 1 else []
     top, left, bottom, right, first, last = (_whole(number) for number in _parts(place, 6))
     frequency, when, *hops = _list(hot)
     return Finding(
@@ -106,7 +120,8 @@ def from_row(row: object) -> Finding:
         fingerprint=_text(fingerprint),
         figures=tuple(map(_text, _list(figures))),
         events=None if events is None else _counted(events),
-        seen=_fix(seen[0]) if seen else None,
+        seen=None if seen is None else _fix(seen),
+        flow=tuple(map(_hop, _list(flow))),
     )
 
 

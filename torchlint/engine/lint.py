@@ -163,6 +163,7 @@ class Linter:
             figures=figures,
             fix=self._fix(report.fix, site, report.torch or rule.torch),
             cuda_only=rule.cuda_only,
+            flow=report.flow,
         )
         function = site.file.scope_of(site.twin).function.qualname
         arms = _arms(site) if report.shared else {}

@@ -39,10 +39,8 @@ def inner_name(name: str) -> str:
 
 def outside(finding: Finding) -> Finding:
     """A finding with the files' own names."""
-    path = tuple(replace(hop, path=outer_name(hop.path)) for hop in finding.hot.path)
-    if path == finding.hot.path and not finding.path.endswith(_SUFFIX):
-        return finding
-    return replace(finding, path=outer_name(finding.path), hot=replace(finding.hot, path=path))
+    moved = finding.with_hops(lambda hop: replace(hop, path=outer_name(hop.path)))
+    return replace(moved, path=outer_name(finding.path))
 
 
 def row_of_cell(source: Source, name: str, cell: int, row: int) -> int:

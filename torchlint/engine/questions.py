@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchlint.engine.tables import Tables
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.idle import Idle
-from torchlint.facts.code.model import Scope, decorators
+from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.nesting import in_handler
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
@@ -34,7 +35,24 @@ from torchlint.facts.state.sealed import Sealed
 from torchlint.facts.state.uses import mutated
 from torchlint.facts.values.accelerators import Accelerators
 from torchlint.facts.values.values import Values
-from torchlint.rule import EVERY_USE, UNKNOWN, Frequency, Hotness, Kind, Link, Loop, Network, Purpose, Run, Use, Value
+from torchlint.rule import (
+    EVERY_USE,
+    UNKNOWN,
+    Frequency,
+    Hop,
+    Hotness,
+    Kind,
+    Link,
+    Loop,
+    Network,
+    Purpose,
+    Run,
+    Use,
+    Value,
+)
+
+# Characters of a statement that a report shows.
+_MOST = 200
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -144,6 +162,19 @@ class SiteFlow(_Questions):
             if twin is not None
             else frozenset({Use.PASSED})
         )
+
+    def way(self, node: cst.CSTNode, *ends: Use, graph: bool = False) -> tuple[Hop, ...]:
+        """By which statements the value of an expression, or its autograd graph, comes to the first of some ends."""
+        twin = self.site.expression(node)
+        spots = self.site.analyses[Flow].way(self.site.file, twin, ends, graph=graph) if twin is not None else []
+        statements = dict.fromkeys((spot.facts, spot.facts.statement(spot.node)) for spot in spots)
+        return tuple(self._hop(facts, each) for facts, each in statements if each is not None)[1:]
+
+    def _hop(self, facts: FileFacts, stmt: ast.stmt) -> Hop:
+        """A statement by its place and its code on one line; of a compound statement its first line."""
+        whole = not hasattr(stmt, "body")
+        code = ast.unparse(stmt) if whole else self.site.analyses[Tables].of(facts).line(stmt.lineno).strip()
+        return Hop(facts.path, stmt.lineno, code[:_MOST])
 
     def leaves_as_data(self, *, sealed: bool = False) -> bool:
         """Whether nothing that leaves a ``with`` block or function can be a tensor."""

@@ -131,10 +131,16 @@ class RuleScope:
         """A finding with the best of its fixes that is to be offered, where one is."""
         if finding.code in self.unfixable:
             return replace(finding, fix=None, seen=None)
-        if finding.seen is None:
-            return finding
-        taken = finding.fix is not None and self.accepts(finding.fix)
-        return replace(finding, fix=finding.fix if taken else finding.seen, seen=None)
+        taken = self._best(finding.fix)
+        if taken is not None:
+            return finding if taken is finding.fix and finding.seen is None else replace(finding, fix=taken, seen=None)
+        return finding if finding.seen is None else replace(finding, fix=finding.seen, seen=None)
+
+    def _best(self, fix: PlainFix | None) -> PlainFix | None:
+        """Return the first fix that is accepted, of one and those that are there in its place."""
+        while fix is not None and not self.accepts(fix):
+            fix = fix.instead
+        return fix
 
     def accepts(self, fix: PlainFix) -> bool:
         """Whether ``--fix`` applies a fix."""

@@ -12,6 +12,7 @@ from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, measured_of
 from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
+from torchlint.report.flow import flow_of
 from torchlint.report.offers import mark_of, offers
 from torchlint.report.summary import count, summary
 from torchlint.report.words import title_and_cure
@@ -72,6 +73,8 @@ def _entry(number: int, entry: ReportEntry, context: Context) -> Iterator[str]:
     told = [_hot(finding), measured_of(finding) or brief_cost_of(finding)]
     if any(told):
         yield f"   costs: {'; '.join(part for part in told if part)}"
+    if finding.flow:
+        yield f"   flow: {flow_of(finding)[-1]}"
     fix = finding.fix
     if cure or fix is not None:
         yield f"   do: {visible(cure or (fix.message if fix is not None else ''))}"

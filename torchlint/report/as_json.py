@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from torchlint.report.context import Context
 from torchlint.report.entries import group_of
-from torchlint.rule import Cost, Edit, Finding, Hotness, Measured, PlainFix, Position
+from torchlint.rule import Cost, Edit, Finding, Hop, Hotness, Measured, PlainFix, Position
 
 
 def render(context: Context) -> str:
@@ -40,6 +40,7 @@ def as_object(context: Context, finding: Finding) -> dict[str, object]:
         "fingerprint": finding.fingerprint,
         "group": group_of(finding),
         "hot": _hot(context, finding.hot),
+        "flow": [_hop(context, hop) for hop in finding.flow],
         "cost": _cost(finding),
         **({"measured": measure(finding.measured)} if finding.measured is not None else {}),
         "fix": None if finding.fix is None else _fix(context, finding.path, finding.fix),
@@ -51,8 +52,12 @@ def _place(position: Position) -> dict[str, int]:
 
 
 def _hot(context: Context, hot: Hotness) -> dict[str, object]:
-    hops = [{"filename": context.absolute(hop.path), "row": hop.row, "name": hop.name} for hop in hot.path]
+    hops = [_hop(context, hop) for hop in hot.path]
     return {"frequency": hot.frequency.name.lower(), "path": hops, "proven": hot.proven}
+
+
+def _hop(context: Context, hop: Hop) -> dict[str, object]:
+    return {"filename": context.absolute(hop.path), "row": hop.row, "name": hop.name}
 
 
 def _cost(finding: Finding) -> dict[str, object] | None:

@@ -182,6 +182,8 @@ def _card(finding: Finding, context: Context) -> Iterator[str]:
         yield f"<p>{_prose(cure)}</p>"
     if finding.hot.told:
         yield from _hot(finding, context)
+    if finding.flow:
+        yield from _flow(finding)
     costs = measured_of(finding), cost_of(finding), own_cost_of(finding, context.own)
     yield from (f'<p class="quiet">{text(cost)}</p>' for cost in costs if cost)
     if finding.fix is not None:
@@ -209,6 +211,15 @@ def _hot(finding: Finding, context: Context) -> Iterator[str]:
         code = table.line(hop.row).strip() if table is not None and 1 <= hop.row <= table.rows else ""
         shown = f" <code>{text(code)}</code>" if code else ""
         yield f'<li><span class="mono">{text(hop.path)}:{hop.row}</span> {text(hop.name)}{shown}</li>'
+    yield "</ol></details>"
+
+
+def _flow(finding: Finding) -> Iterator[str]:
+    """The statements by which the value comes to what uses it."""
+    yield f"<details><summary>its value: {count(len(finding.flow), 'statement')} to its use</summary><ol>"
+    for hop in finding.flow:
+        place = f'<span class="mono">{text(hop.path)}:{hop.row}</span>'
+        yield f"<li>{place} <code>{text(hop.name)}</code></li>"
     yield "</ol></details>"
 
 

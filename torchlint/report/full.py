@@ -22,6 +22,7 @@ from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of, own_cost_of
 from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
+from torchlint.report.flow import brief_flow_of, flow_of
 from torchlint.report.frame import DIGITS, Canvas, frame
 from torchlint.report.gains import header
 from torchlint.report.links import linked
@@ -203,6 +204,8 @@ def _entry(entry: ReportEntry, context: Context, canvas: Canvas) -> Iterator[Tex
     changes += [hunk for others in by_file.values() for hunk in others]
     if finding.hot.told:
         yield from _labelled("hot:", _hot(entry, canvas))
+    if finding.flow:
+        yield from _labelled("flow:", _flow(finding, canvas))
     costs = [measured_of(finding), _cost(finding, width, canvas), own_cost_of(finding, context.own)]
     yield from _labelled("cost:", [line for cost in costs if cost for line in _wrapped(cost, width)])
     if cure and not (changes and canvas.cuts):
@@ -245,6 +248,15 @@ def _hot(entry: ReportEntry, canvas: Canvas) -> list[Text]:
         return next(([Text(line)] for line in told if cell_len(line) <= width), _wrapped(told[-1], width))
     links = [f"({root}", *names]
     return _packed([hot.phrase, *(f"{link}{arrow}" for link in links[:-1]), f"{links[-1]}){others}"], width)
+
+
+def _flow(finding: Finding, canvas: Canvas) -> list[Text]:
+    """The statements by which the value comes to its use: on a terminal one line, else all of them."""
+    width = canvas.width - _TEXT
+    if canvas.cuts:
+        return [Text(brief_flow_of(finding, width, canvas.signs))]
+    *between, use = flow_of(finding)
+    return _packed([*(f"{each} {canvas.signs.arrow}" for each in between), use], width)
 
 
 def _other_roots(entry: ReportEntry) -> str:

@@ -41,11 +41,9 @@ def seen_from_here(context: Context) -> Context:
 
 
 def _named(finding: Finding, context: Context) -> Finding:
-    hops = tuple(replace(hop, path=context.shown(hop.path)) for hop in finding.hot.path)
     return replace(
-        finding,
+        finding.with_hops(lambda hop: replace(hop, path=context.shown(hop.path))),
         path=context.shown(finding.path),
-        hot=replace(finding.hot, path=hops),
         message=_renamed(finding.message, context.shown),
         fix=_in_named_files(finding.fix, context) if finding.fix is not None else None,
     )

@@ -13,6 +13,7 @@ from torchlint.report.context import Context
 from torchlint.report.cost import brief_cost_of, cost_of, measured_of
 from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
+from torchlint.report.flow import flow_of
 from torchlint.report.offers import command_of, mark_of, offers
 from torchlint.report.summary import count, summary
 from torchlint.report.words import title_and_cure
@@ -100,6 +101,8 @@ def _details(context: Context, entry: ReportEntry) -> Iterator[str]:
         yield f"- {_plain(path)}: {', '.join(map(str, rows))}"
     if finding.hot.told:
         yield f"- hot: {_plain(finding.hot.describe())}"
+    if finding.flow:
+        yield f"- flow: {_plain(' → '.join(flow_of(finding)))}"
     yield from (f"- cost: {_plain(cost)}" for cost in (measured_of(finding), cost_of(finding)) if cost)
     if cure:
         yield f"- help: {_plain(cure)}"

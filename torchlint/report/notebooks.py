@@ -96,8 +96,7 @@ def _fix_in_cell(fix: PlainFix | None, source: Source, number: int, above: int) 
 
 
 def _with_hops(finding: Finding, notebooks: dict[str, Source], place: Callable[[Hop, Source], Hop]) -> Finding:
-    path = tuple(place(hop, notebooks[hop.path]) if hop.path in notebooks else hop for hop in finding.hot.path)
-    return finding if path == finding.hot.path else replace(finding, hot=replace(finding.hot, path=path))
+    return finding.with_hops(lambda hop: place(hop, notebooks[hop.path]) if hop.path in notebooks else hop)
 
 
 def _hop_in_cell(hop: Hop, source: Source) -> Hop:

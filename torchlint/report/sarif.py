@@ -90,17 +90,21 @@ def _result(context: Context, finding: Finding, index: int) -> dict[str, object]
         "locations": [_location(context, finding.path, _region(context, finding.path, finding.start, finding.end))],
         "partialFingerprints": {"primaryLocationLineHash": finding.fingerprint},
     }
-    if finding.hot.path:
-        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(context, finding)}]}]
+    flows = [_hot_path(context, finding), *([_steps(context, finding.flow)] if finding.flow else [])]
+    if told := [flow for flow in flows if flow]:
+        result["codeFlows"] = [{"threadFlows": [{"locations": flow}]} for flow in told]
     if finding.fix is not None and finding.path in context.tables:
         result["fixes"] = [_fix(context, finding.path, finding.fix)]
     return result
 
 
-def _flow(context: Context, finding: Finding) -> list[dict[str, object]]:
+def _hot_path(context: Context, finding: Finding) -> list[dict[str, object]]:
     """How the line comes to run as often as it does: the calls from the loop down, and the line itself."""
     end = Hop(finding.path, finding.start.row, finding.name)
-    hops: Sequence[Hop] = (*finding.hot.path, end)
+    return _steps(context, (*finding.hot.path, end)) if finding.hot.path else []
+
+
+def _steps(context: Context, hops: Sequence[Hop]) -> list[dict[str, object]]:
     return [
         {
             "location": {

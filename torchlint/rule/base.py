@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torchlint.late import dataclass
-from torchlint.rule.frequency import Frequency
+from torchlint.rule.frequency import Frequency, Hop
 from torchlint.rule.option import Option
 from torchlint.rule.terms import Change, Level, RuleSet
 from torchlint.rule.trigger import Trigger
@@ -55,7 +55,8 @@ class Fix:
         ahead, behind: pairs of a statement, as facts know it, and source text that goes before it or after it on rows
             of its own, as far indented.
         in_files: what it does to other files. All files of a fix are changed, or none.
-        instead: the fix that is offered where one of ``in_files`` is not to be changed, because it was not asked for.
+        instead: the fix that is offered where this one is not accepted, or where one of ``in_files`` is not to be
+            changed, because it was not asked for.
         torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
         stated: it is offered only to projects that say which torch they run with.
     """
@@ -89,7 +90,8 @@ class Report:
     becomes the number, ``{where}`` the word ``function`` or, at module level, ``file``. ``figure`` names the example
     whose figure fits the case, or several that differ in size alone, where the size of the code is not known; empty:
     the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does ``torch``, the oldest
-    version that it holds for.
+    version that it holds for. ``flow`` is the way by which the value comes to what the message says of its use, as
+    ``site.flow.way`` gives it.
     """
 
     node: cst.CSTNode
@@ -99,6 +101,7 @@ class Report:
     figure: str | tuple[str, ...] = ""
     level: Level | None = None
     torch: Version | None = None
+    flow: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import field, replace
 
 from torchlint.late import dataclass
-from torchlint.rule.frequency import Hotness
+from torchlint.rule.frequency import Hop, Hotness
 from torchlint.rule.terms import Applicability, Change, Level
 
 
@@ -28,7 +28,7 @@ class PlainFix:
     for the fix to be right; such a fix is taken by ``--unsafe-fixes`` only. With neither the fix is safe.
     ``removes`` is the comment that it is there to take away or to shorten; every other comment stays.
     ``edits`` are those of the file of its finding, ``in_files`` those of other files by name: all are made, or none.
-    ``instead`` is the fix that is offered where one of these files is not to be changed.
+    ``instead`` is the fix that is offered where this one is not accepted, or one of these files is not to be changed.
     """
 
     message: str
@@ -223,6 +223,7 @@ class Finding:
         cuda_only: whether the gain exists on an accelerator only.
         fingerprint: stable under moved lines: from rule, path, normalised code and occurrence.
         measured: what a profile says of it, where one was given.
+        flow: the statements by which its value comes to what uses it, where that is more than its own statement.
     """
 
     code: str
@@ -242,6 +243,12 @@ class Finding:
     figures: tuple[str, ...] = ("",)
     events: Counted | None = None
     seen: PlainFix | None = None
+    flow: tuple[Hop, ...] = ()
+
+    def with_hops(self, place: Callable[[Hop], Hop]) -> Finding:
+        """Return the finding with every place that its hot path and its flow name put elsewhere."""
+        hot = replace(self.hot, path=tuple(map(place, self.hot.path)))
+        return replace(self, hot=hot, flow=tuple(map(place, self.flow)))
 
     @property
     def order(self) -> tuple[str, Position, str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchlint.facts.analyses import Fact
     from torchlint.facts.code.model import FileFacts
     from torchlint.rule.flow import Network, Run, Use
-    from torchlint.rule.frequency import Frequency, Hotness
+    from torchlint.rule.frequency import Frequency, Hop, Hotness
     from torchlint.rule.loop import Loop
     from torchlint.rule.purpose import Purpose
     from torchlint.rule.value import Value
@@ -104,6 +104,13 @@ class FlowQuestions(Protocol):
 
     def graph_uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
+
+    def way(self, node: cst.CSTNode, *ends: Use, graph: bool = False) -> tuple[Hop, ...]:
+        """By which statements the value of an expression, or its autograd graph, comes to the first of some ends.
+
+        The statement of the expression itself is left out, so a value that is used there has no way; ``name`` of a hop
+        is its line of code. For ``Report.flow``, which shows it.
+        """
 
     def leaves_as_data(self, *, sealed: bool = False) -> bool:
         """Of a ``with`` block or a decorated function: whether everything that leaves it is proven to hold no tensor.

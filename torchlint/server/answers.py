@@ -16,7 +16,7 @@ from torchlint.report.change import effects
 from torchlint.report.context import page_of
 from torchlint.report.cost import cost_of
 from torchlint.report.explain import as_markdown, explain
-from torchlint.rule import Applicability, Edit, Finding, Level, PlainFix, Position, Rule
+from torchlint.rule import Applicability, Edit, Finding, Hop, Level, PlainFix, Position, Rule
 from torchlint.server.changes import as_in_file
 from torchlint.server.positions import Place, Positions
 from torchlint.server.session import Linted
@@ -114,19 +114,25 @@ class Answers:
             code=finding.code,
             code_description=types.CodeDescription(page) if (page := page_of(self.linted.docs, finding)) else None,
             source=SOURCE,
-            related_information=list(self._hot_path(finding)),
+            related_information=[*self._hot_path(finding), *self._flow(finding)],
             data={"fingerprint": finding.fingerprint},
         )
 
     def _hot_path(self, finding: Finding) -> Iterator[types.DiagnosticRelatedInformation]:
         for number, hop in enumerate(finding.hot.path):
-            row = max(hop.row - 1, 0)
-            place = types.Range(types.Position(row, 0), types.Position(row + 1, 0))
-            path = self.linted.root / hop.path
-            # The document itself keeps the spelling that the editor gave it.
-            uri = self.uri if path == self.linted.source.path else uris.from_fs_path(str(path)) or self.uri
-            words = f"hot here: {hop.name}" if number == 0 else f"→ {hop.name}"
-            yield types.DiagnosticRelatedInformation(types.Location(uri, place), words)
+            yield self._related(hop, f"hot here: {hop.name}" if number == 0 else f"→ {hop.name}")
+
+    def _flow(self, finding: Finding) -> Iterator[types.DiagnosticRelatedInformation]:
+        for number, hop in enumerate(finding.flow):
+            yield self._related(hop, f"its value goes to: {hop.name}" if number == 0 else f"→ {hop.name}")
+
+    def _related(self, hop: Hop, words: str) -> types.DiagnosticRelatedInformation:
+        row = max(hop.row - 1, 0)
+        place = types.Range(types.Position(row, 0), types.Position(row + 1, 0))
+        path = self.linted.root / hop.path
+        # The document itself keeps the spelling that the editor gave it.
+        uri = self.uri if path == self.linted.source.path else uris.from_fs_path(str(path)) or self.uri
+        return types.DiagnosticRelatedInformation(types.Location(uri, place), words)
 
     def _touching(self, wanted: types.Range) -> Iterator[Finding]:
         start, end = (_place(place) for place in (wanted.start, wanted.end))

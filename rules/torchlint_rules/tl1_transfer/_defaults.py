@@ -1,17 +1,25 @@
-"""Whether a program leaves the defaults of torch as they are: what TL101 and TL110 ask about a site."""
+"""Whether a program leaves the defaults of torch as they are: what TL101, TL104 and TL110 ask about a site."""
 
 from __future__ import annotations
 
+import ast
+import sys
 from dataclasses import field
 
+from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.exporting import of_library
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.rule import Kind
+from torchlint.rule.convert import legacy_device
 from torchlint.rule.site import Site
 
 _SETTING = (b"set_default_tensor_type", b"set_default_dtype", b"set_default_device")
+# Modules besides torch, of which no context says where tensors are made.
+_HARMLESS = frozenset({"builtins", "numpy", "tqdm", *sys.stdlib_module_names})
 
 
 @dataclass(eq=False, slots=True)
@@ -19,7 +27,9 @@ class TensorDefaults(Fact):
     """Answers whether any file of a project speaks of setting a default dtype, device or type of tensors."""
 
     project: Project
+    values: Values
     _unset: bool | None = field(default=None)
+    _without_devices: bool | None = field(default=None)
 
     def unset(self) -> bool:
         """Whether no file does."""
@@ -32,6 +42,31 @@ class TensorDefaults(Fact):
         """Whether no file does, and the code is no library's, which programs that are not seen may use."""
         return self.unset() and not of_library(self.project, scope)
 
+    def on_cpu(self, scope: Scope) -> bool:
+        """Whether, besides, no ``with torch.device(...)`` of the project says where new tensors are made."""
+        if self._without_devices is None:
+            self._without_devices = not any(map(self._enters_devices, self.project.files.values()))
+        return self._without_devices and self.closed(scope)
+
+    def _enters_devices(self, facts: FileFacts) -> bool:
+        """Whether a ``with`` of a file may enter a device."""
+        entered = (
+            item.context_expr
+            for stmt in facts.compounds
+            if isinstance(stmt, (ast.With, ast.AsyncWith))
+            for item in stmt.items
+        )
+        return not all(self._is_no_device(facts, node) for node in entered)
+
+    def _is_no_device(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is proven to be something else than a device."""
+        kind = self.values.of(facts, node).kind
+        if kind is not Kind.UNKNOWN:
+            return kind is not Kind.DEVICE
+        name = (self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else ""
+        module = name.partition(".")[0]
+        return (module == "torch" and name != "torch.device") or module in _HARMLESS
+
 
 def defaults_unset(site: Site) -> bool:
     """Whether no file of the project speaks of setting a default dtype, device or type of tensors."""
@@ -41,3 +76,9 @@ def defaults_unset(site: Site) -> bool:
 def defaults_kept(site: Site) -> bool:
     """Whether new tensors are proven to be of 32-bit floats on the CPU where nothing else is said."""
     return site.fact(TensorDefaults).closed(site.file.scope_of(site.twin))
+
+
+def home_of(site: Site, name: str) -> cst.BaseExpression | None:
+    """The device that a legacy constructor makes its tensors on; ``None``: it is proven to be that of new tensors."""
+    cuda = name.startswith("torch.cuda.")
+    return None if not cuda and site.fact(TensorDefaults).on_cpu(site.file.scope_of(site.twin)) else legacy_device(name)

@@ -11,11 +11,10 @@ from torchlint.rule.build import expression, in_place_of, module_for, on_top, wi
 from torchlint.rule.convert import (
     FLOATING,
     LEGACY_CONSTRUCTORS,
-    legacy_device,
     legacy_dtype,
     move_after,
 )
-from torchlint_rules.tl1_transfer._defaults import defaults_kept
+from torchlint_rules.tl1_transfer._defaults import defaults_kept, home_of
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -96,8 +95,9 @@ class LegacyTensorConstructor(Rule):
     `torch.FloatTensor(np.array(5))`. So is it where the argument may be a tensor, which keeps its dtype in
     `torch.Tensor(x)` and loses a class of its own in all of them, and for a `torch.Tensor(x)` that is not moved, where
     the code is a library's or the project mentions `torch.set_default_tensor_type` or its like: that may name an
-    accelerator. Elsewhere the dtype of `torch.Tensor(x)` is written as `torch.float32`. A move to something that is not
-    proven to be a device stays where it is. An empty list becomes `torch.empty(0)`.
+    accelerator. Elsewhere the dtype of `torch.Tensor(x)` is written as `torch.float32`. `device="cpu"` is written where
+    a default device or a `with torch.device(...)` may say otherwise. A move to something that is not proven to be a
+    device stays where it is. An empty list becomes `torch.empty(0)`.
 
     ## When to ignore it
     In code that runs seldom. Sizes (`torch.FloatTensor(3, 4)`, `torch.FloatTensor(x.shape)`) are never reported.
@@ -130,7 +130,7 @@ class LegacyTensorConstructor(Rule):
             name="masks-of-8-environments",
             source=_COLLECT.format(line="torch.FloatTensor([[0.0] if end else [1.0] for end in done])"),
             fixed=_COLLECT.format(
-                line='torch.as_tensor([[0.0] if end else [1.0] for end in done], dtype=torch.float32, device="cpu")',
+                line="torch.as_tensor([[0.0] if end else [1.0] for end in done], dtype=torch.float32)",
             ),
             setup="",
             workload="alive(done)",
@@ -154,9 +154,11 @@ class LegacyTensorConstructor(Rule):
         fix = None
         if not site.compiling.scripted():
             kept = name == "torch.Tensor" and defaults_kept(site)
-            new = in_place_of(old, _rewritten(call, name, torch, move, kept=kept))
+            bare = name == "torch.Tensor" and _is_empty(data)
+            home = move.device if move else None if bare else home_of(site, name)
+            new = on_top(_rewritten(call, name, torch, home, kept=kept), move.views if move else ())
             doubt = _doubt(site, name, data, move, kept=kept)
-            fix = Fix(f"Use {torch}.as_tensor", ((old, new),), assumes=doubt, imports=imports)
+            fix = Fix(f"Use {torch}.as_tensor", ((old, in_place_of(old, new)),), assumes=doubt, imports=imports)
         figure = "masks-of-8-environments" if site.values.of(data).kind is Kind.LIST else "observation-17"
         yield Report(old, _message(name, move), fix, figure=figure)
 
@@ -204,20 +206,19 @@ def _is_empty(data: cst.BaseExpression) -> bool:
     return isinstance(data, (cst.List, cst.Tuple)) and not data.elements
 
 
-def _rewritten(call: cst.Call, name: str, torch: str, move: Move | None, *, kept: bool) -> cst.BaseExpression:
-    """The call as ``torch.as_tensor(x, dtype=..., device=...)``, with the views that stood before the move."""
+def _rewritten(
+    call: cst.Call, name: str, torch: str, home: cst.BaseExpression | None, *, kept: bool
+) -> cst.BaseExpression:
+    """The call as ``torch.as_tensor(x, dtype=..., device=...)``."""
     if _is_empty(call.args[0].value):
         zero = call.args[0].with_changes(value=cst.Integer("0"))
         new = call.with_changes(func=expression(f"{torch}.empty"), args=[zero])
         if name != "torch.Tensor":
             new = with_keyword(new, "dtype", legacy_dtype(name, torch))
-        if name != "torch.Tensor" or move:
-            new = with_keyword(new, "device", move.device if move else legacy_device(name))
-        return on_top(new, move.views if move else ())
-    new = call.with_changes(func=expression(f"{torch}.as_tensor"))
-    new = with_keyword(new, "dtype", legacy_dtype(name, torch, "float32") if kept else legacy_dtype(name, torch))
-    new = with_keyword(new, "device", move.device if move else legacy_device(name))
-    return on_top(new, move.views if move else ())
+    else:
+        new = call.with_changes(func=expression(f"{torch}.as_tensor"))
+        new = with_keyword(new, "dtype", legacy_dtype(name, torch, "float32") if kept else legacy_dtype(name, torch))
+    return with_keyword(new, "device", home) if home is not None else new
 
 
 def _message(name: str, move: Move | None) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
-from torchlint.rule.convert import FLOATING, LEGACY_CONSTRUCTORS, legacy_device, legacy_dtype, move_after
+from torchlint.rule.convert import FLOATING, LEGACY_CONSTRUCTORS, legacy_dtype, move_after
+from torchlint_rules.tl1_transfer._defaults import home_of
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -159,7 +160,7 @@ class TensorFromListOfArrays(Rule):
             name="frames-8x84x84",
             source=_COLLATE.format(line="torch.FloatTensor(states).unsqueeze(1)"),
             fixed=_COLLATE.format(
-                line='torch.as_tensor(np.array(states), dtype=torch.float32, device="cpu").unsqueeze(1)',
+                line="torch.as_tensor(np.array(states), dtype=torch.float32).unsqueeze(1)",
             ),
             setup="states = list(frames)",
             workload="collate(states)",
@@ -183,7 +184,7 @@ class TensorFromListOfArrays(Rule):
         fix = None
         if case.fixable and not site.compiling.scripted():
             numpy, missing_numpy = module_for(site, "numpy", "np")
-            new = in_place_of(old, _rewritten(case, torch, numpy, move))
+            new = in_place_of(old, _rewritten(site, case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
         yield Report(old, f"{case.name}(...) is given arrays one by one: {_BETTER}", fix, figure=_figure(case))
@@ -255,7 +256,7 @@ def _list_of(site: Site, comprehension: cst.ListComp, array: cst.BaseExpression)
     return comprehension.with_changes(elt=array)
 
 
-def _rewritten(case: _Case, torch: str, numpy: str, move: Move | None) -> cst.BaseExpression:
+def _rewritten(site: Site, case: _Case, torch: str, numpy: str, move: Move | None) -> cst.BaseExpression:
     """``torch.as_tensor(np.array(x), dtype=..., device=...)``, with the views that stood before a move."""
     first, last = case.call.args[0], case.call.args[-1]
     array = first.with_changes(
@@ -267,7 +268,7 @@ def _rewritten(case: _Case, torch: str, numpy: str, move: Move | None) -> cst.Ba
     )
     new = case.call.with_changes(func=expression(f"{torch}.as_tensor"), args=[array])
     dtype = legacy_dtype(case.name, torch) if case.legacy else keyword_of(case.constructor, "dtype")
-    home = legacy_device(case.name) if case.legacy else keyword_of(case.constructor, "device")
+    home = home_of(site, case.name) if case.legacy else keyword_of(case.constructor, "device")
     device = move.device if move else home
     if dtype is not None:
         new = with_keyword(new, "dtype", dtype)

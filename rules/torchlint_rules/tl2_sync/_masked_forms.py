@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
@@ -12,7 +12,7 @@ from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import Sides
 from torchlint.late import dataclass
-from torchlint.rule import Change, Fix, Kind, Link, Site
+from torchlint.rule import Change, Fix, Kind, Site
 from torchlint.rule.build import module_for, only_reads, source
 from torchlint.rule.convert import FLOATING
 from torchlint_rules.tl2_sync._single_numbers import Tensors
@@ -94,6 +94,8 @@ class MaskShapes(Fact):
 
 def _doubt(site: Site, mask: cst.BaseExpression, tensors: list[cst.BaseExpression]) -> str:
     """What is not proven of the shapes; a mask that fits a tensor and is of its rank has its shape."""
+    if any(site.values.of(part).kind is not Kind.TENSOR for part in tensors):
+        return f"what the mask selects from is a tensor, and {_DOUBT}"
     ranks = {site.values.of(part).rank for part in (mask, *tensors)}
     if len(ranks) == 1 and None not in ranks and 0 not in ranks:
         return ""
@@ -106,49 +108,109 @@ def _covers(site: Site, mask: cst.BaseExpression, tensor: cst.BaseExpression) ->
     return one is not None and other is not None and site.fact(MaskShapes).covers(site.file, one, other)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """A call that reduces what a mask selects to one element: ``x[m].sum()``, or ``torch.mean(-x[m])``.
+
+    Attributes:
+        call: the call, and name: what it computes.
+        selected: what it reduces, as computed of all elements. tensors: those that are selected from.
+        reads: whether its result goes to the host without a gradient.
+        open: whether what is selected from may be of an unknown kind: the function takes tensors alone.
+    """
+
+    call: cst.Call
+    name: str
+    selected: str
+    tensors: tuple[cst.BaseExpression, ...]
+    reads: bool
+    open: bool = False
+
+
+def _reduction(site: Site, node: cst.Subscript, mask: cst.BaseExpression) -> _Reduction | None:
+    """The reduction of all that a mask selects; ``None`` where something else is done with it."""
+    links = site.calls.chain(node)
+    if links and isinstance(links[0].node, cst.Call):
+        call, further = links[0].node, [link.name for link in links[1:2]]
+        plain = not call.args and "\n" not in source(call)
+        reads = not _READING.isdisjoint(further)
+        return _Reduction(call, links[0].name, _bare(node.value), (node.value,), reads) if plain else None
+    part: cst.BaseExpression = node
+    while isinstance(above := site.parent(part), (cst.UnaryOperation, cst.BinaryOperation)):
+        part = above
+    holder = site.parent(above) if isinstance(above, cst.Arg) else above
+    if not isinstance(holder, cst.Call) or len(holder.args) != 1 or holder.args[0].star or holder.args[0].keyword:
+        return None
+    if holder.args[0].value is not part:
+        return None
+    module, _, name = (site.names.of(holder.func) or "").rpartition(".")
+    whole = _bare(node.value) if part is node else _whole(site, part, source(mask))
+    if module != "torch" or whole is None or "\n" in source(holder):
+        return None
+    reads = not _READING.isdisjoint(link.name for link in site.calls.chain(holder)[:1])
+    return _Reduction(holder, name, whole, tuple(_selected(part, source(mask))), reads, open=True)
+
+
+def _bare(node: cst.BaseExpression) -> str:
+    """The text of an expression without parentheses around it."""
+    return source(node.with_changes(lpar=[], rpar=[]))
+
+
+def _is_operand(site: Site, call: cst.Call) -> bool:
+    """Whether what stands around a call binds more closely than a quotient in its place would."""
+    parent = site.parent(call)
+    if isinstance(parent, cst.Call):
+        return parent.func is call
+    return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.Attribute, cst.Subscript, cst.Await))
+
+
 def _reduced(site: Site, node: cst.Subscript) -> Fix | None:
-    """``x[m].sum()`` and ``x[m].mean()``."""
-    mask, links = _mask(node), site.calls.chain(node)
-    if mask is None or not links or site.values.of(node.value).kind is not Kind.TENSOR:
+    """``x[m].sum()``, ``x[m].mean()``, ``torch.mean(x[m])`` and the like."""
+    mask = _mask(node)
+    found = _reduction(site, node, mask) if mask is not None else None
+    if mask is None or found is None:
         return None
-    reduction = links[0].node
-    if not isinstance(reduction, cst.Call) or reduction.args or "\n" in source(reduction):
+    kinds = {site.values.of(one).kind for one in found.tensors}
+    if not kinds <= ({Kind.TENSOR, Kind.UNKNOWN} if found.open else {Kind.TENSOR}):
         return None
-    if links[0].name in _EXTREMES:
-        return _extreme(site, node, mask, links)
-    if links[0].name not in _REDUCING:
+    if found.name in _EXTREMES:
+        return _extreme(site, found, mask)
+    if found.name not in _REDUCING:
         return None
-    mean = links[0].name == "mean"
+    mean = found.name == "mean"
     if mean and not only_reads(site, mask):
         return None  # it is written twice
     torch, imports = module_for(site, "torch", "torch")
-    text = f"{torch}.where({source(mask)}, {source(node.value)}, 0).sum()"
+    text = f"{torch}.where({source(mask)}, {found.selected}, 0).sum()"
     changes: tuple[Change, ...] = (Change.ROUNDING,)
     if mean:
-        text = f"({text} / {source(mask)}.sum())"
+        text = f"{text} / {source(mask)}.sum()"
+        text = f"({text})" if _is_operand(site, found.call) else text
         changes = (Change.ROUNDING, Change.NONFINITE)
-    doubt = _doubt(site, mask, [node.value])
-    return Fix("reduce all of it, zero where the mask is not", ((reduction, text),), changes, doubt, imports)
+    doubt = _doubt(site, mask, list(found.tensors))
+    return Fix("reduce all of it, zero where the mask is not", ((found.call, text),), changes, doubt, imports)
 
 
-def _extreme(site: Site, node: cst.Subscript, mask: cst.BaseExpression, links: Sequence[Link]) -> Fix | None:
+def _extreme(site: Site, found: _Reduction, mask: cst.BaseExpression) -> Fix | None:
     """``x[m].max()``: what the mask leaves out takes no part if it is infinite.
 
     Of nothing there is no maximum: that raised, and does no longer.
     """
-    name, reduction = links[0].name, links[0].node
     torch, imports = module_for(site, "torch", "torch")
-    text = f"{torch}.where({source(mask)}, {source(node.value)}, float({_EXTREMES[name]})).{name}()"
-    changes: tuple[Change, ...] = () if _is_asked_for_any(site, node, mask) else (Change.VALIDATION,)
-    if len(links) == 1 or links[1].name not in _READING:
+    text = f"{torch}.where({source(mask)}, {found.selected}, float({_EXTREMES[found.name]})).{found.name}()"
+    changes: tuple[Change, ...] = () if _is_asked_for_any(site, found.call, mask) else (Change.VALIDATION,)
+    if not found.reads:
         changes = (*changes, Change.NONFINITE)  # the gradient of an infinity may go to what was left out
-    twin = site.expression(node.value)
-    if twin is None or site.fact(Tensors).is_whole(site.file, twin):
+    twins = [site.expression(tensor) for tensor in found.tensors]
+    tensors = site.fact(Tensors)
+    if any(twin is None or tensors.is_whole(site.file, twin) for twin in twins):
         return None
-    floating = site.fact(Tensors).is_floating(site.file, twin)
-    doubts = filter(None, (_doubt(site, mask, [node.value]), "" if floating else "it holds floating-point numbers"))
+    floating = all(twin is not None and tensors.is_floating(site.file, twin) for twin in twins)
+    doubts = filter(
+        None, (_doubt(site, mask, list(found.tensors)), "" if floating else "it holds floating-point numbers")
+    )
     message = "reduce all of it, infinite where the mask is not"
-    return Fix(message, ((reduction, text),), changes, " and ".join(doubts), imports)
+    return Fix(message, ((found.call, text),), changes, " and ".join(doubts), imports)
 
 
 def _is_asked_for_any(site: Site, node: cst.CSTNode, mask: cst.BaseExpression) -> bool:

@@ -9,6 +9,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import unpacked
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.tree import walk
 from torchlint.facts.loops.deferring import Deferring, Loop
 from torchlint.late import dataclass
@@ -37,7 +38,7 @@ class Afterwards:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A read whose number a loop keeps in a local name: in a sum, or in a list."""
+    """A read whose number a loop keeps in a local name, in a sum or in a list, by a statement."""
 
     read: Read
     name: str
@@ -69,21 +70,36 @@ class ReadingAfterwards(Fact):
         read = self.readbacks.of(facts, call)
         if read is None or read.how == "int()" or self.tensors.is_whole(facts, read.source):
             return None
-        stmt = facts.statement(call)
+        stmt, number = self._taking(facts, call)
         match stmt:
-            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if value is call:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if value is number:
                 listed = False
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])) if (
-                value is call
+                value is number
             ):
                 listed = True
-            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List(elts=[value])) if value is call:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List(elts=[value])) if value is number:
                 listed = True
             case _:
                 return None
         if not self.deferring.is_local(facts, stmt, name):
             return None
         return _Kept(read, name, stmt, listed)
+
+    def _taking(self, facts: FileFacts, call: ast.Call) -> tuple[ast.stmt | None, ast.expr]:
+        """The statement that takes a number, and the number there: the call, or a local name that it alone mentions."""
+        stmt = facts.statement(call)
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if value is call:
+                if not self.deferring.is_local(facts, stmt, name):
+                    return stmt, call
+                mentions = mentions_of(facts, facts.scope_of(stmt).function.node, name)
+                uses = [mention for mention in mentions if mention is not target]
+                if len(uses) == 1 and isinstance(uses[0].ctx, ast.Load):
+                    taking = facts.statement(uses[0])
+                    if taking is not None and _comes_later(facts, stmt, taking):
+                        return taking, uses[0]
+        return stmt, call
 
     # which loop -----------------------------------------------------------------------------------------------------
 
@@ -113,9 +129,10 @@ class ReadingAfterwards(Fact):
         assigned = [binding for binding in bindings if binding.how is Bind.ASSIGN]
         if not kept.listed:
             return bool(assigned) and all(_number(binding) is not None for binding in assigned)
-        if len(bindings) != 1 or bindings[0].path or not isinstance(bindings[0].stmt, (ast.Assign, ast.AnnAssign)):
+        if len(bindings) != 1 or not isinstance(bindings[0].stmt, (ast.Assign, ast.AnnAssign)):
             return False
-        made, stmt = bindings[0].value, bindings[0].stmt
+        stmt, given = bindings[0].stmt, bindings[0].value
+        made = unpacked(given, bindings[0].path) if given is not None else None
         if not (isinstance(made, ast.List) and not made.elts) or not _alone(stmt):
             return False
         block, index = facts.places[loop]
@@ -188,10 +205,19 @@ def _number(binding: Binding) -> int | float | None:
 
 
 def _alone(stmt: ast.stmt) -> bool:
-    """Whether an assignment gives its value to one name only."""
+    """Whether an assignment gives its value to one name only, or each part of a display to one name of its own."""
     if isinstance(stmt, ast.Assign):
-        return len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Name)
+        target = stmt.targets[0]
+        if isinstance(target, (ast.Tuple, ast.List)) and isinstance(stmt.value, (ast.Tuple, ast.List)):
+            return len(stmt.targets) == 1 and all(isinstance(part, ast.Name) for part in target.elts)
+        return len(stmt.targets) == 1 and isinstance(target, ast.Name)
     return isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name)
+
+
+def _comes_later(facts: FileFacts, stmt: ast.stmt, other: ast.stmt) -> bool:
+    """Whether a statement stands behind another one in the same block."""
+    (block, index), (its_block, its_index) = facts.places[stmt], facts.places.get(other, ([], 0))
+    return block is its_block and its_index > index
 
 
 def _mentions(scope: Scope, name: str, besides: ast.stmt) -> Iterator[ast.Name]:

@@ -17,7 +17,6 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
-from torchlint_rules.tl2_sync._reading_afterwards import ReadingAfterwards
 from torchlint_rules.tl2_sync._scalar_readback import Read, Readbacks
 from torchlint_rules.tl2_sync._single_numbers import Tensors, operand, text_of
 
@@ -60,31 +59,42 @@ class ReadingTogether(Fact):
     sides: Sides
     readbacks: Readbacks
     tensors: Tensors
-    afterwards: ReadingAfterwards
 
-    def of(self, facts: FileFacts, call: ast.Call) -> Together | None:
-        """How a read becomes one with its neighbours; ``None`` where it has none, or cannot be done earlier."""
+    def of(self, facts: FileFacts, call: ast.Call) -> tuple[Together, ...]:
+        """How a read becomes one with its neighbours: with all of them, and then with fewer where that needs a proof.
+
+        Nothing where it has no neighbours, or cannot be done earlier.
+        """
         stmt = facts.statement(call)
         if stmt is None or stmt not in facts.places or not isinstance(stmt, _SIMPLE):
-            return None
+            return ()
         if facts.scope_of(stmt).kind == "class":
-            return None
-        runs = self._runs(facts, facts.places[stmt][0])
-        for run in runs:
+            return ()
+        every = self._among(facts, facts.places[stmt][0], call, proven=False)
+        if every is None or not every.doubt:
+            return () if every is None else (every,)
+        fewer = self._among(facts, facts.places[stmt][0], call, proven=True)
+        return (every,) if fewer is None or fewer.doubt else (every, fewer)
+
+    # which reads ----------------------------------------------------------------------------------------------------
+
+    def _among(self, facts: FileFacts, block: Sequence[ast.stmt], call: ast.Call, *, proven: bool) -> Together | None:
+        """A read and its neighbours in a block as one; only those that are proven to hold floating-point numbers."""
+        for run in self._runs(facts, block, proven=proven):
             reads = [read for _, members in run for read in members]
             if any(read.call is call for read in reads):
                 distinct = {ast.dump(read.source) for read in reads}
                 return self._made(facts, [each for each, _ in run], reads) if len(distinct) > 1 else None
         return None
 
-    # which reads ----------------------------------------------------------------------------------------------------
-
-    def _runs(self, facts: FileFacts, block: Sequence[ast.stmt]) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
+    def _runs(
+        self, facts: FileFacts, block: Sequence[ast.stmt], *, proven: bool
+    ) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
         """The neighbouring statements of a block whose reads can all be done before the first of them."""
         run: list[tuple[ast.stmt, list[Read]]] = []
         for stmt in block:
             every = self._members(facts, stmt) if isinstance(stmt, _SIMPLE) else []
-            members = [read for read in every if self.afterwards.of(facts, read.call) is None]
+            members = [read for read in every if not proven or self.tensors.is_floating(facts, read.source)]
             if run and (not every or self._depends(facts, [each for each, _ in run], members)):
                 yield run
                 run = []
@@ -98,8 +108,9 @@ class ReadingTogether(Fact):
         found = []
         for node in unconditional(stmt):
             read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
-            if read is not None and read.how != "int()" and self._is_pure(facts, read.source):
-                found.append(read)
+            if read is not None and read.how != "int()" and not _holds_comment(facts, read.call):
+                if self._is_pure(facts, read.source):
+                    found.append(read)
         return sorted(found, key=lambda read: (read.call.lineno, read.call.col_offset))
 
     def _is_pure(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -218,6 +229,11 @@ class ReadingTogether(Fact):
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
 
 
+def _holds_comment(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call of several rows may hold a comment, which would be lost with it."""
+    return call.end_lineno != call.lineno and "#" in (ast.get_source_segment(facts.source.text, call) or "")
+
+
 def _changed(stmt: ast.stmt) -> ast.expr | None:
     """What a statement changes in place rather than binds: ``x`` of ``x += 1`` and of ``x[i] = 1``."""
     if isinstance(stmt, ast.AugAssign):
@@ -312,7 +328,7 @@ def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def reads_together(site: Site, call: cst.Call) -> Together | None:
-    """How a read becomes one with its neighbours; ``None`` where it has none, or cannot be done earlier."""
+def reads_together(site: Site, call: cst.Call) -> tuple[Together, ...]:
+    """How a read becomes one with its neighbours, the widest way first; nothing where it has none."""
     twin = site.expression(call)
-    return site.fact(ReadingTogether).of(site.file, twin) if isinstance(twin, ast.Call) else None
+    return site.fact(ReadingTogether).of(site.file, twin) if isinstance(twin, ast.Call) else ()

@@ -7,8 +7,7 @@ from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import passed
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.tested import is_tensor
@@ -89,12 +88,7 @@ class Readbacks(Fact):
 
     def _is_number(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether callers give a parameter numbers, as far as is known, and no tensor: what is tested never comes."""
-        bindings = self.project.reaching(facts, node).bindings
-        function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
-        if function is None:
-            return False
-        handed = ((caller.facts, passed(function, node.id, caller)) for caller in self.values.callers.get(function, ()))
-        kinds = {self.values.of(where, value).kind for where, value in handed if value is not None}
+        kinds = self.values.handed(facts, node)
         return Kind.NUMBER in kinds and Kind.TENSOR not in kinds
 
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:

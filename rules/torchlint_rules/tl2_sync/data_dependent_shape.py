@@ -137,13 +137,13 @@ class DataDependentShape(Rule):
     Nothing where numbers are added to selected elements: `x[mask] -= c` becomes `x[...] = torch.where(mask, x - c, x)`,
     and nothing where whole numbers are added to whole numbers. Where selected elements are multiplied, gradients that
     are not finite; where the tensors are not proven to be of one floating dtype, validation, for storing through a mask
-    refuses any other. Where selected elements are summed up or averaged, rounding, for zeros are added in other order;
-    a mean of 16-bit numbers may overflow, too. A maximum or minimum of selected floating-point numbers becomes one of
-    all, with infinities elsewhere: where nothing is selected it raises no longer (validation), unless the expression
-    ends in `if mask.any() else ...`, and the gradient of an infinity may change (nonfinite). A mask of fewer dimensions
-    than the tensor selects rows: what is stored is fixed only where the mask was computed from that tensor, and
-    elsewhere the fix says that it assumes as many. Other selections have no automatic fix: which form fits depends on
-    what is done with the result.
+    refuses any other. Where selected elements are summed up or averaged (`x[mask].mean()`, `torch.mean(-x[mask])`),
+    rounding, for zeros are added in other order; a mean of 16-bit numbers may overflow, too. A maximum or minimum of
+    selected floating-point numbers becomes one of all, with infinities elsewhere: where nothing is selected it raises
+    no longer (validation), unless the expression ends in `if mask.any() else ...`, and the gradient of an infinity may
+    change (nonfinite). A mask of fewer dimensions than the tensor selects rows: what is stored is fixed only where the
+    mask was computed from that tensor, and elsewhere the fix says that it assumes as many. Other selections have no
+    automatic fix: which form fits depends on what is done with the result.
 
     ## When to ignore it
     On the CPU, where nothing waits; where the selected part is much smaller than the whole and costly to process.

@@ -121,7 +121,7 @@ class HostCopyInUpdate(Rule):
             # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
             acted_upon = Use.RETURNED in uses and site.hot.acting() and not _recorded(site, call)
             if Use.LOGGED in uses and uses <= _ENDS and not acted_upon:
-                yield Report(call, _MESSAGE.format(what=what))
+                yield Report(call, _MESSAGE.format(what=what), flow=site.flow.way(call, Use.LOGGED))
             elif not uses and not isinstance(site.parent(call), cst.Expr):
                 yield Report(call, _UNREAD.format(what=what))
 

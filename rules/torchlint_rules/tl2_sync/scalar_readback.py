@@ -9,7 +9,8 @@ from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, L
 from torchlint.rule.build import module_for
 from torchlint_rules.tl2_sync._reading_afterwards import read_afterwards
 from torchlint_rules.tl2_sync._reading_together import reads_together
-from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, read_at
+from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, Read, read_at
+from torchlint_rules.tl2_sync._single_numbers import Tensors, operand
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
 _SHARED = "; {count} such reads in this {where}, `torch.stack([...]).tolist()` would be one"
@@ -136,7 +137,9 @@ class ScalarReadback(Rule):
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
     Where a loop only adds numbers to a local sum or appends them to a local list,
     the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
-    effects, for the host no longer waits in each round, and of a list the memory, too. A fix is offered only where the
+    effects, for the host no longer waits in each round, and of a list the memory, too. A number that goes nowhere but
+    into a report of an update, under a name in a dict, is reported as the detached tensor: right only if what takes the
+    report takes tensors as well, as loggers and the metrics of training frameworks do. A fix is offered only where the
     code may run on an accelerator; on the CPU it is slower by some microseconds.
 
     ## When to ignore it
@@ -202,39 +205,56 @@ class ScalarReadback(Rule):
         if read is not None:
             why, better = _advice(read.uses)
             fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
+            if fix is None and read.uses == {Use.REPORTED} and not site.compiling.scripted():
+                fix = _reported(site, read)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
-            yield Report(call, message, fix, shared=_SHARED, figure=figure)
+            flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
+            yield Report(call, message, fix, shared=_SHARED, figure=figure, flow=flow)
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     """The read done after its loop, or else as one with its neighbours, and the example that measures this form."""
     torch, imports = module_for(site, "torch", "torch")
-    later = read_afterwards(site, call)
-    if later is not None:
-        rows = tuple(row.format(torch=torch) for row in later.rows)
+    fix = None
+    for found in reversed(reads_together(site, call)):
+        joined = f"{found.targets} = {found.joined.replace('{torch}', torch)}"
         fix = Fix(
-            message="read it once, after the loop",
+            message="read these numbers at once",
             replace=(),
-            elsewhere=later.replaced,
-            behind=((later.loop, "\n".join(rows)),),
-            may_change=later.changes,
-            assumes=later.doubt,
-            imports=imports if rows != later.rows else (),
+            elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
+            ahead=((found.first, joined),) if found.targets else (),
+            assumes=found.doubt,
+            imports=imports,
+            instead=fix,
         )
-        return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
-    found = reads_together(site, call)
-    if found is None:
-        return None, ""
-    joined = found.joined.replace("{torch}", torch)
+    later = read_afterwards(site, call)
+    if later is None:
+        return fix, "three-losses" if fix is not None else ""
+    rows = tuple(row.format(torch=torch) for row in later.rows)
     fix = Fix(
-        message="read these numbers at once",
+        message="read it once, after the loop",
         replace=(),
-        elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
-        ahead=((found.first, f"{found.targets} = {joined}"),) if found.targets else (),
-        assumes=found.doubt,
-        imports=imports,
+        elsewhere=later.replaced,
+        behind=((later.loop, "\n".join(rows)),),
+        may_change=later.changes,
+        assumes=later.doubt,
+        imports=imports if rows != later.rows else (),
+        instead=fix,
     )
-    return fix, "three-losses"
+    return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
+
+
+def _reported(site: Site, read: Read) -> Fix | None:
+    """The tensor itself in a report; ``None`` where it may have dimensions, which a number has not."""
+    if site.fact(Tensors).rank(site.file, read.source) != 0:
+        return None
+    return Fix(
+        message="report the detached tensor",
+        replace=(),
+        elsewhere=((read.call, f"{operand(site.file, read.source)}.detach()"),),
+        may_change=(Change.ORDER,),
+        assumes="what takes the report takes a tensor as well, and reads it less often than it is made",
+    )
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:

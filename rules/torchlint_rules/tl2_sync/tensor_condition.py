@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchlint import cst
-from torchlint.rule import Call, Device, Example, Fix, Found, Frequency, Input, Kind, Level, Purpose, Report, Rule, Site
+from torchlint.rule import (
+    Call,
+    Change,
+    Device,
+    Example,
+    Fix,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Purpose,
+    Report,
+    Rule,
+    Site,
+)
 from torchlint.rule.build import expression, in_place_of, source
+from torchlint_rules.tl2_sync._debug_checks import behind_a_flag
 from torchlint_rules.tl2_sync._tensor_condition import Tests, Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
@@ -97,10 +113,12 @@ class TensorCondition(Rule):
     count that the host keeps.
 
     ## What the fix may change
-    Nothing: where `and` or `or` asks several tensors of one truth each, the device joins them (`a.any() | b.any()`),
+    Nothing where `and` or `or` asks several tensors of one truth each: the device joins them (`a.any() | b.any()`),
     and one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan`
     and the like. `not x.any()` becomes `~x.any()`, or `(x.any() == 0)` where `x` may hold bytes, of which the result is
-    a byte. There is no automatic fix that takes the branch away: what to compute without it depends on it.
+    a byte. An `assert`, or a branch that exists to raise, gets a debug flag before it, as TL201 writes it: then wrong
+    values no longer raise while the flag is off (validation). There is no automatic fix that takes another branch away:
+    what to compute without it depends on it.
 
     ## When to ignore it
     On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
@@ -123,6 +141,7 @@ class TensorCondition(Rule):
     yields_to = ("TL201", "TL202", "TL203")
     cuda_only = True
     fixable = True
+    may_change = (Change.VALIDATION,)
     examples = (
         Example(
             name="reset-hidden-state",
@@ -148,8 +167,12 @@ class TensorCondition(Rule):
             better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
-            message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[site.flow.purpose()])
+            purpose = site.flow.purpose()
+            message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[purpose])
             fix = None if site.compiling.scripted() else _joined(site, node)
+            check = _check(site, node) if purpose is Purpose.RAISE else None
+            if check is not None and fix is None:
+                fix = behind_a_flag(site, check, _reads_somewhere)
             yield Report(node, message, fix)
 
 
@@ -183,6 +206,19 @@ def _on_device(site: Site, node: cst.CSTNode) -> bool:
     """Whether an expression is a tensor that is not proven to be on the host."""
     value = site.values.of(node)
     return value.kind is Kind.TENSOR and value.device is not Device.CPU
+
+
+def _check(site: Site, node: cst.CSTNode) -> cst.If | cst.Assert | None:
+    """The statement that a condition, or a part of one, decides."""
+    parent = site.parent(node)
+    while isinstance(parent, (cst.BooleanOperation, cst.UnaryOperation)):
+        parent = site.parent(parent)
+    return parent if isinstance(parent, (cst.If, cst.Assert)) else None
+
+
+def _reads_somewhere(site: Site, node: cst.CSTNode) -> bool:
+    """Whether the truth of an expression, or of a part of it, is that of a tensor."""
+    return any(_reads(site, leaf) for leaf in _operands(node))
 
 
 def _reads(site: Site, node: cst.CSTNode) -> bool:

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models import method_names
-from torchlint.rule import Change, Example, Fix, Found, Frequency, Input, Kind, Purpose, Report, Rule, Site
-from torchlint.rule.build import expression, module_for, source
+from torchlint.rule import Change, Example, Found, Frequency, Input, Kind, Purpose, Report, Rule, Site
 from torchlint_rules.tl2_sync._contracts import contract
-from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks, debug_flag
+from torchlint_rules.tl2_sync._debug_checks import behind_a_flag, calls
+from torchlint_rules.tl2_sync._unguarded_nonfinite_check import Checks
 
 _PREDICATES = method_names(tests=True)
 _REDUCTIONS = frozenset({"torch.any", "torch.all", "torch.allclose", "torch.equal"})
-_BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max", "min"})
 
-_FLAG = "_DEBUG_CHECKS"
 _SHARED = " (one of {count} such checks in this {where})"
 
 _PROGRAM = """\
@@ -100,7 +98,7 @@ _FIVE_BEHIND_THE_FLAG = """\
 
 def _example(name: str, forward: str, fixed: str, batch: int) -> Example:
     """An example whose ``forward`` has the given body, and another after the fix."""
-    definition = f'\n{_FLAG} = os.environ.get("TORCH_DEBUG_CHECKS") == "1"\n'
+    definition = '\n_DEBUG_CHECKS = os.environ.get("TORCH_DEBUG_CHECKS") == "1"\n'
     return Example(
         name=name,
         source=_PROGRAM.format(imports="", definition="", forward=forward),
@@ -182,7 +180,7 @@ class UnguardedNonfiniteCheck(Rule):
         what = "NaN or infinity check" if _finds_nonfinite(site, node.test) else "check of a tensor's values"
         message = f"{what} on every call, only to raise; put the test behind a debug flag"
         figure = tuple(example.name for example in self.examples)
-        yield Report(node.test, message, fix=_guard(site, node), shared=_SHARED, figure=figure)
+        yield Report(node.test, message, fix=behind_a_flag(site, node, _validates), shared=_SHARED, figure=figure)
 
 
 def _validates(site: Site, test: cst.BaseExpression) -> bool:
@@ -193,7 +191,7 @@ def _validates(site: Site, test: cst.BaseExpression) -> bool:
         return _validates(site, test.left) or _validates(site, test.right)
     if not _finds_nonfinite(site, test) and not _reads_values(site, test):
         return False
-    finite = any(_is_predicate(site, call) for call in _calls(test)) or _differs_from_itself(test)
+    finite = any(_is_predicate(site, call) for call in calls(test)) or _differs_from_itself(test)
     return site.hot.of(test) >= Frequency.UPDATE and not contract(site, test, finite=finite)
 
 
@@ -207,24 +205,9 @@ def _differs_from_itself(test: cst.BaseExpression) -> bool:
     return False
 
 
-def _operands(test: cst.BaseExpression, operator: type[cst.BaseBooleanOp]) -> list[cst.BaseExpression]:
-    """``[a, b, c]`` of ``a and b and c`` where the operator is ``and``; of anything else the expression itself."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, operator):
-        return [*_operands(test.left, operator), *_operands(test.right, operator)]
-    return [test]
-
-
 def _finds_nonfinite(site: Site, node: cst.CSTNode) -> bool:
     """Whether ``isnan``, ``isinf`` or ``isfinite`` of a tensor stands anywhere in an expression."""
-    return any(_is_nonfinite(site, inner) for inner in _calls(node))
-
-
-def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
-    """All calls in an expression, from outside to inside."""
-    if isinstance(node, cst.Call):
-        yield node
-    for child in node.children:
-        yield from _calls(child)
+    return any(_is_nonfinite(site, inner) for inner in calls(node))
 
 
 def _is_nonfinite(site: Site, call: cst.Call) -> bool:
@@ -263,67 +246,3 @@ def _without_item(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def _is_tensor(site: Site, node: cst.CSTNode) -> bool:
     return site.values.of(node).kind is Kind.TENSOR
-
-
-def _guard(site: Site, node: cst.If | cst.Assert) -> Fix | None:
-    """Put the test, or the operands of it that read tensors, behind a debug flag."""
-    if site.compiling.scripted() or _binds_name(node.test):
-        return None
-    flag, asserted = debug_flag(site) or _FLAG, isinstance(node, cst.Assert)
-    targets = _targets(site, node)
-    whole = len(targets) == 1 and targets[0] is node.test
-    os_name, imports = module_for(site, "os", "os")
-    definition = f'{_FLAG} = {os_name}.environ.get("TORCH_DEBUG_CHECKS") == "1"'
-    effect_free = all(_is_effect_free(site, call) for call in _calls(node.test))
-    return Fix(
-        message=f"check only when `{flag}` is set",
-        replace=tuple((target, _form(_behind(flag, target, asserted), whole)) for target in targets),
-        may_change=(Change.VALIDATION,),
-        assumes="" if effect_free else "the calls in the test have no effect besides their value",
-        imports=imports if flag == _FLAG else (),
-        definitions=(definition,) if flag == _FLAG else (),
-        under=flag if whole else "",
-    )
-
-
-def _binds_name(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.NamedExpr) or any(_binds_name(child) for child in node.children)
-
-
-def _targets(site: Site, node: cst.If | cst.Assert) -> list[cst.BaseExpression]:
-    """What to guard: the whole test, or of ``x is None or torch.isnan(x).any()`` only what reads a tensor."""
-    operands = _operands(node.test, cst.And if isinstance(node, cst.Assert) else cst.Or)
-    reading = [operand for operand in operands if _validates(site, operand)]
-    return reading if len(reading) < len(operands) else [node.test]
-
-
-def _form(guarded: cst.BooleanOperation, whole: bool) -> cst.BooleanOperation | str:
-    """A guarded test; one among others in parentheses, for ``a or b and c`` is read wrongly."""
-    return guarded if whole else f"({source(guarded)})"
-
-
-def _behind(flag: str, target: cst.BaseExpression, asserted: bool) -> cst.BooleanOperation:
-    """``flag and target``; where it is asserted ``not flag or target``. Parentheses around the target stay outside."""
-    guard = expression(flag)
-    if asserted:
-        return cst.BooleanOperation(cst.UnaryOperation(cst.Not(), guard), cst.Or(), _operand(target, ()))
-    return cst.BooleanOperation(guard, cst.And(), _operand(target, (cst.Or,)))
-
-
-def _operand(node: cst.BaseExpression, looser: tuple[type[cst.BaseBooleanOp], ...]) -> cst.BaseExpression:
-    """An expression as an operand: in parentheses if it binds more loosely than the operator."""
-    bare = node.with_changes(lpar=[], rpar=[])
-    if isinstance(bare, (cst.IfExp, cst.Lambda)) or (
-        isinstance(bare, cst.BooleanOperation) and isinstance(bare.operator, looser)
-    ):
-        return bare.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    return bare
-
-
-def _is_effect_free(site: Site, call: cst.Call) -> bool:
-    """Whether a call is proven to do nothing but compute: torch functions, methods of tensors, builtins."""
-    func = call.func
-    name = site.names.of(func) or (func.value if isinstance(func, cst.Name) else "")
-    if name.startswith(("torch.", "math.")) or name in _BUILTINS:
-        return True
-    return isinstance(func, cst.Attribute) and not func.attr.value.endswith("_") and _is_tensor(site, func.value)

@@ -9,6 +9,7 @@ from torchlint_rules.tl4_allocation.module_built_per_call import twins
 
 from fuzz.fixes.agents import acting, collecting
 from fuzz.fixes.asking import asking
+from fuzz.fixes.distributing import distributing
 from fuzz.fixes.growing import growing
 from fuzz.fixes.learners import batches, following, precision, targets
 from fuzz.fixes.masking import masking
@@ -104,6 +105,7 @@ GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
     **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL401", "TL409", "TL412", "TL611"), around),
     "TL202": masking,
     "TL203": reading,
+    "TL205": distributing,
     "TL208": asking,
     "TL301": acting,
     "TL302": acting,

@@ -22,6 +22,8 @@ _FORMS = (
     *("{x}[m] = {y}[~m]", "{x}[m] *= {y}[m]", "{x}[m] = {n} / {y}[m]", "{x}[m] **= 2", "{x}[m] = {n}"),
     *("{x}[{x} > 0] -= {n}", "m = {x} > 0.2", "{y} = {x} + 1", "{x}[m] -= {x}[m].amax()", "{x}[m[:1]] -= {n}"),
     *("{y} = {y} + {x}[m].max()", "{y} = {y} - ({x}[m].amin() if m.any() else 0.0)", "{y} = {y} * {x}[m].min().item()"),
+    *("{y} = {y} * (torch.max({x}[m]).item() if m.any() else 2.0)", "{y} = {y} + torch.amin(-{x}[m] * {n}).detach()"),
+    "{y} = {y} + (torch.min({x}[m] - {n}).detach() if m.any() else 0.0)",
     *("w = {x}.floor().long()\nw[torch.logical_and(w > 0, w == w)] -= {n}\n{y} = {y} + w", "{y} = {y} + {y}[m].amax()"),
     *("w = {x}.ceil().long()\nw[(w > 1) * (w != 2)] *= {n}\n{y} = {y} * w", "{y} = {y} + {x}.long()[m].max()"),
 )

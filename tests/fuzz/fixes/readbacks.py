@@ -93,7 +93,13 @@ def _over_a_loop(choice: random.Random) -> list[str]:
     if other:
         rows = [f"{name}, other = {begin}, 0.0"] if choice.random() < 0.5 else [*rows, "other = 0.0"]
     inner = _losses(choice)
-    inner.append(f"{name}.append({_read(choice)})" if listed else f"{name} += {_read(choice)}")
+    kept = _read(choice)
+    if choice.random() < 0.3:
+        inner.append(f"number = {kept}")
+        kept = "number"
+        if choice.random() < 0.3:
+            inner.append(choice.choice(("number = number * 2", "print(number)", "number2 = number", "self.count += 1")))
+    inner.append(f"{name}.append({kept})" if listed else f"{name} += {kept}")
     if other:
         inner.append(f"other += {_read(choice)}")
     if choice.random() < 0.2:

@@ -8,7 +8,7 @@ import random
 import re
 import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -192,11 +192,14 @@ def _without_autocast() -> None:
     torch.clear_autocast_cache()
 
 
-def compared(before: Run, after: Run, accepted: Iterable[Change] = ()) -> str:
+def compared(before: Run, after: Run, accepted: Collection[Change] = ()) -> str:
     """How two runs differ, in words; empty: not at all.
 
-    A run that refuses its input promises no class of exception.
+    A run that refuses its input promises no class of exception. One in which a value was refused in any step, where it
+    may go on since validation is accepted, is another run from there.
     """
+    if Change.VALIDATION in accepted and (before.seen.raised is ValueError or _refused_a_value(before.seen.value)):
+        return ""
     both = before.seen.raised is not None and after.seen.raised is not None
     if before.vanishing or (both and (before.refuses or after.refuses)):
         return ""
@@ -205,6 +208,13 @@ def compared(before: Run, after: Run, accepted: Iterable[Change] = ()) -> str:
     if Change.VALIDATION in changes and not other:
         return f"raises {_class(after)} where {_class(before)} was raised"
     return "; ".join(filter(None, (other, *sorted(f"changes {change.value}" for change in changes))))
+
+
+def _refused_a_value(value: object) -> bool:
+    """Whether what a program gave tells that one of the steps that ``drive`` took refused a value."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_refused_a_value, value))
+    return isinstance(value, str) and value == ValueError.__name__
 
 
 def _class(one: Run) -> str:

@@ -88,7 +88,7 @@ class Members(Fact):
         bases = set(self.project.ancestry(cls.dotted))
         foreign = {base for base in bases if base not in self.project.classes and not base.startswith("builtins.")}
         resolved = all(
-            isinstance(scope.node, ast.ClassDef) and len(list(self.project.bases(scope))) == len(scope.node.bases)
+            isinstance(scope.node, ast.ClassDef) and len(self.project.bases(scope)) == len(scope.node.bases)
             for scope in self.project.family(cls.dotted)
         )
         return resolved and foreign <= _PLAIN_BASES and self.project.is_module(cls.dotted)

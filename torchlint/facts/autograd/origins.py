@@ -8,6 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import passed, stores_of, unpacked
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -216,7 +217,7 @@ class Tracer(Fact):
                 yield from self.of(scope.file, value)
             yield from self._beside(scope.file, store.binding)
         for method in self.project.implementations(cls, attr):
-            if "property" in method.decorator_names:
+            if is_property(method):
                 for given in method.returns:
                     if given.value is not None:
                         yield from self.of(method.file, given.value)

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from torchlint.facts.code.model import Scope, decorators
 from torchlint.facts.code.project import Project
+from torchlint.models import last_names
 
+_PROPERTIES = last_names(decorates="property")
 # By the last component of their name; they leave results as they are.
 _KEEPING = frozenset(
     """
@@ -18,6 +20,11 @@ _KEEPING = frozenset(
     typechecked beartype jaxtyped configurable main cli
     """.split()
 )
+
+
+def is_property(function: Scope) -> bool:
+    """Return whether reading an attribute runs a function, once or each time."""
+    return not _PROPERTIES.isdisjoint(function.decorator_names)
 
 
 def keeps_result(project: Project, function: Scope) -> bool:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
 from itertools import chain
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.backends import Backends
+from torchlint.facts.code.hierarchy import hierarchy
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import only_defines
+from torchlint.facts.code.tree import names_in
 from torchlint.facts.hotness import protocols
 from torchlint.late import dataclass, regex
 from torchlint.models import Models
 
-# Functions that a command line or an installed script starts.
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8
+_WORD = regex(rb"[\w\x80-\xff]+")
 _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
@@ -45,7 +48,7 @@ class Project(Fact):
     _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
     _common: dict[Reaching, str | None] = field(default_factory=dict)
-    _bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _bases: dict[str, Sequence[str]] = field(default_factory=dict)
     _mro: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
@@ -56,6 +59,7 @@ class Project(Fact):
     _unused: frozenset[str] | None = None
     _backends: Backends | None = None
     _quoted: frozenset[bytes] | None = None
+    _mentioned: frozenset[str] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
 
     # names ----------------------------------------------------------------------------------------------------------
@@ -124,6 +128,13 @@ class Project(Fact):
             texts = (file.source.utf8 for file in self.files.values())
             self._quoted = frozenset(found[2] for text in texts for found in _QUOTED.finditer(text))
         return name.encode() in self._quoted
+
+    def mentions(self, cls: str) -> bool:
+        """Whether any code reads the name of a class, or has it in quotes; imports and the definition do neither."""
+        if self._mentioned is None:
+            ours = frozenset(each.name for each in self.classes.values())
+            self._mentioned = frozenset().union(*(_read_of(facts, ours) for facts in self.files.values()))
+        return cls in self._mentioned or self.quotes(cls)
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
         """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""
@@ -208,56 +219,28 @@ class Project(Fact):
 
     # classes --------------------------------------------------------------------------------------------------------
 
-    def bases(self, cls: Scope) -> Iterator[str]:
-        """Qualified names of a class's bases, of ours or of others."""
+    def bases(self, cls: Scope) -> Sequence[str]:
+        """Qualified names of a class's bases, of ours or of others, without one that would close a circle."""
+        return self._bases[cls.dotted] if self.classes.get(cls.dotted) is cls else self._named_bases(cls)
+
+    def _named_bases(self, cls: Scope) -> tuple[str, ...]:
         assert isinstance(cls.node, ast.ClassDef)
-        for base in cls.node.bases:
-            node = base.value if isinstance(base, ast.Subscript) else base  # Generic[T]
-            name = self.qualified(cls.file, node)
-            if name:
-                yield name
+        nodes = (base.value if isinstance(base, ast.Subscript) else base for base in cls.node.bases)  # Generic[T]
+        return tuple(name for node in nodes if (name := self.qualified(cls.file, node)))
+
+    def settle(self) -> None:
+        """Find the bases of all classes, their ancestors, and the classes that derive from each."""
+        self._bases = hierarchy({name: self._named_bases(cls) for name, cls in self.classes.items()})
+        for name, bases in self._bases.items():
+            inherited = (self._mro.get(base, (base,)) for base in bases)
+            self._mro[name] = tuple(dict.fromkeys(chain((name,), *inherited)))
+        for name, cls in self.classes.items():
+            for base in self._bases[name]:
+                self.children.setdefault(base, []).append(cls)
 
     def ancestry(self, name: str) -> tuple[str, ...]:
         """A class's qualified name and those of all its ancestors, nearest first."""
-        if not self._mro:
-            self._order_all()
-        found = self._mro.get(name)
-        if found is None:  # not a class of ours, or one whose ancestors form a circle
-            order: dict[str, None] = {}
-            todo = [name]
-            while todo:
-                each = todo.pop()
-                if each not in order:
-                    order[each] = None
-                    todo.extend(reversed(self._parents(each)))
-            found = self._mro[name] = tuple(order)
-        return found
-
-    def _order_all(self) -> None:
-        """Find the ancestors of all classes, bases first, so that each takes over those of its bases."""
-        derived: dict[str, list[str]] = {}
-        missing: dict[str, int] = {}
-        for name in self.classes:
-            ours = [base for base in self._parents(name) if base in self.classes]
-            missing[name] = len(ours)
-            for base in ours:
-                derived.setdefault(base, []).append(name)
-        ready = [name for name, count in missing.items() if not count]
-        for name in ready:  # it grows
-            inherited = (self._mro.get(base, (base,)) for base in self._parents(name))
-            self._mro[name] = tuple(dict.fromkeys(chain((name,), *inherited)))
-            for each in derived.get(name, ()):
-                missing[each] -= 1
-                if not missing[each]:
-                    ready.append(each)
-
-    def _parents(self, name: str) -> tuple[str, ...]:
-        """The bases of a class by its qualified name, none of one that is not ours."""
-        found = self._bases.get(name)
-        if found is None:
-            cls = self.classes.get(name)
-            found = self._bases[name] = tuple(self.bases(cls)) if cls is not None else ()
-        return found
+        return self._mro.get(name, (name,))
 
     def family(self, name: str) -> Iterator[Scope]:
         """The project's classes among a class and its ancestors, nearest first."""
@@ -363,7 +346,7 @@ class Project(Fact):
         """The classes that a class takes a method from: its bases, or those whose method its own one calls."""
         found = self._takes_from.get((cls, name))
         if found is None:
-            above = self._called_above(cls, name) if name in cls.bindings else self._parents(cls.dotted)
+            above = self._called_above(cls, name) if name in cls.bindings else self.bases(cls)
             found = self._takes_from[cls, name] = tuple(above)
         return found
 
@@ -376,7 +359,7 @@ class Project(Fact):
             for call in scope.calls:
                 if isinstance(call.func, ast.Attribute) and call.func.attr == name:
                     if is_super(call.func.value):
-                        yield from self._parents(cls.dotted)
+                        yield from self.bases(cls)
                     elif (named := self.qualified(cls.file, call.func.value)) is not None:
                         yield named
 
@@ -475,6 +458,14 @@ def _is_none(binding: Binding) -> bool:
     return isinstance(binding.value, ast.Constant) and binding.value.value is None
 
 
+def _read_of(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
+    """Which names of classes the code of a file reads."""
+    words = Counter(_WORD.findall(facts.source.utf8))
+    words.subtract(scope.name.encode() for scope in facts.scopes if scope.kind == "class")
+    asked = classes.intersection(word.decode(errors="replace") for word, count in words.items() if count > 0)
+    return asked.intersection(names_in(facts.tree)) if asked else asked
+
+
 def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:
     """Index the facts of all files and link them."""
     known = {file.path: file for file in files}
@@ -489,9 +480,7 @@ def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:
                 project.functions[scope.dotted] = scope
                 if scope.method_of is not None and file.path not in project.names.hidden:
                     project.methods.setdefault(scope.name, []).append(scope)
-    for cls in project.classes.values():
-        for base in project.bases(cls):
-            project.children.setdefault(base, []).append(cls)
+    project.settle()
     return project
 
 

@@ -154,7 +154,7 @@ class Structures(Fact):
 
     def _is_whole(self, cls: Scope) -> bool:
         """Whether all bases of a class have a name, and its methods set no attribute whose name is not written."""
-        named = isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(list(self.project.bases(cls)))
+        named = isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == len(self.project.bases(cls))
         return named and not any(self._sets_any(method) for method in methods(cls))
 
     def _sets_any(self, method: Scope) -> bool:

@@ -44,10 +44,12 @@ class Texts(Fact):
         if node in self._open:
             return None  # a text that is made of itself
         self._open.add(node)
-        found: str | None = ""
+        texts: list[str] = []
         for part in node.values:
             plain = not isinstance(part, ast.FormattedValue) or (part.format_spec is None and part.conversion < 0)
-            texts = self.of(facts, part.value if isinstance(part, ast.FormattedValue) else part)
-            found = found + next(iter(texts)) if plain and len(texts) == 1 and found is not None else None
+            ways = self.of(facts, part.value if isinstance(part, ast.FormattedValue) else part) if plain else ()
+            if len(ways) != 1:
+                break
+            texts.extend(ways)
         self._open.discard(node)
-        return found
+        return "".join(texts) if len(texts) == len(node.values) else None

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods, passed, skips, stores_of
-from torchlint.facts.code.decorating import keeps_result
+from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -21,7 +21,6 @@ from torchlint.models import function_names
 from torchlint.rule import Kind
 
 _PASSING = function_names("builtins tqdm", elements=("all", "some"))
-_PROPERTIES = frozenset({"property", "cached_property"})
 Predecessor = Spot | Binding | Scope
 """Where a value comes from: another spot, or a binding or a function of which no expression is known."""
 _Unknown = TypeVar("_Unknown")
@@ -140,7 +139,7 @@ class Sources(Fact):
             for store in self.values.outside(cls, node.attr):
                 yield from self.bound(there, store.scope.file, store.binding, Label.FIELD)
             for method in self.project.implementations(cls, node.attr):
-                if not _PROPERTIES.isdisjoint(method.decorator_names):
+                if is_property(method):
                     yield from self._returned(there, method, ())
             adding = self._adding(node.attr) if spot.path else {}
             for each in filter(adding.__contains__, self.project.ancestry(cls) if adding else ()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
@@ -60,6 +60,13 @@ class Flow(Fact):
         """All ends that the autograd graph of a tensor comes to; or some, one of them not ``within`` the allowed."""
         return self._graph.ends(Spot(facts, node), within)
 
+    def way(self, facts: FileFacts, node: ast.expr, ends: Sequence[Use], *, graph: bool = False) -> list[Spot]:
+        """The spots by which a value, or its autograd graph, comes to the first of some ends; empty: to none of them.
+
+        The first spot is the expression itself, the last the one that the end is about.
+        """
+        return (self._graph if graph else self._data).way(Spot(facts, node), ends)
+
     def graph_stays(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether the autograd graph of a tensor is followed through local names of one function alone."""
         home = facts.scope_of(node).function
@@ -102,6 +109,12 @@ class _Steps:
     def spots(self, start: Spot) -> Iterable[Spot]:
         """All places that a value comes to."""
         return self._follower.trace(start).before
+
+    def way(self, start: Spot, ends: Sequence[Use]) -> list[Spot]:
+        """The spots from a value to the first of some ends that it comes to."""
+        trace = self._follower.trace(start)
+        end = next(filter(trace.ends.__contains__, ends), None)
+        return trace.witness(end) if end is not None else []
 
     def _next(self, spot: Spot) -> Next:
         if spot.put:

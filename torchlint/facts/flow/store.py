@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller, passed, stores_of
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
@@ -20,13 +21,12 @@ from torchlint.facts.values.join import CALLABLE
 from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import last_names, method_names
+from torchlint.models import method_names
 from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
-_PROPERTIES = last_names(decorates="property")
 _MOVES = method_names("torch.Tensor", moves=("host", "device"))
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
@@ -261,7 +261,7 @@ class Ground:
             if function in self.graph.callees.get(last.call, ()):
                 yield Spot(last.facts, last.call, spot.path, spot.calls[:-1], quiet=last.quiet, label=Label.RETURN)
                 return
-        if function.method_of is not None and not _PROPERTIES.isdisjoint(function.decorator_names):
+        if function.method_of is not None and is_property(function):
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
                 if not _is_called(facts, read) or self._is_known(facts, read):
                     yield spot.elsewhere(facts, read)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.code.model import Bind, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
@@ -21,64 +22,50 @@ class SettingDefaults:
     """
 
     project: Project
-    _truths: dict[str, set[bool]] | None = field(default=None)
+    _off: dict[str, bool] = field(default_factory=dict)
 
     def off(self, name: str) -> bool:
         """Whether some default of a setting is seen, and all that are seen are false, zero, empty or ``None``."""
-        if self._truths is None:
-            self._truths = {}
-            for setting, value in self._all():
-                self._truths.setdefault(setting, set()).add(bool(value))
-        return self._truths.get(name) == {False}
+        if name not in self._off:
+            self._off[name] = {bool(default) for default in self._defaults(name)} == {False}
+        return self._off[name]
 
-    def _all(self) -> Iterator[tuple[str, object]]:
-        """Every literal default in the project, with the name of its setting."""
+    def _defaults(self, name: str) -> Iterator[object]:
+        """Every literal default of a setting in the project."""
+        spellings = {name.encode(), name.replace("_", "-").encode()}
         for facts in self.project.files.values():
+            if not any(each in facts.source.utf8 for each in spellings):
+                continue
             for scope in facts.scopes:
-                yield from _of_parameters(scope.node)
-                if scope.kind == "class":
-                    yield from _of_class(scope.node)
+                yield from _of_scope(scope, name)
                 for call in scope.calls:
-                    yield from _of_option(call)
+                    yield from _of_option(call, name)
             for node in walk(facts.tree):
                 if isinstance(node, ast.Dict):
-                    yield from _of_dict(node)
+                    yield from _of_dict(node, name)
 
 
-def _of_parameters(node: ast.AST) -> Iterator[tuple[str, object]]:
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return
-    given = node.args
-    named = [*given.posonlyargs, *given.args]
-    named = [*named[len(named) - len(given.defaults) :], *given.kwonlyargs]
-    for parameter, default in zip(named, [*given.defaults, *given.kw_defaults], strict=True):
-        if isinstance(default, ast.Constant):
-            yield parameter.arg, default.value
+def _of_scope(scope: Scope, name: str) -> Iterator[object]:
+    for binding in scope.bindings.get(name, ()):
+        declares = binding.how is Bind.PARAM or (binding.how is Bind.ASSIGN and scope.kind == "class")
+        if declares and not binding.path and isinstance(binding.value, ast.Constant):
+            yield binding.value.value
 
 
-def _of_class(node: ast.AST) -> Iterator[tuple[str, object]]:
-    for stmt in node.body if isinstance(node, ast.ClassDef) else ():
-        match stmt:
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value)):
-                yield name, value
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
-                yield name, value
-
-
-def _of_option(call: ast.Call) -> Iterator[tuple[str, object]]:
+def _of_option(call: ast.Call, name: str) -> Iterator[object]:
     """``parser.add_argument("--use-wandb", action="store_true")``."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument" or not call.args:
         return
     words = {word.arg: word.value.value for word in call.keywords if isinstance(word.value, ast.Constant)}
     flags = [flag.value for flag in call.args if isinstance(flag, ast.Constant) and isinstance(flag.value, str)]
-    names = [words["dest"]] if "dest" in words else [flag.lstrip("-").replace("-", "_") for flag in flags[-1:]]
-    action = words.get("action")
-    for name in names:
-        if isinstance(name, str) and ("default" in words or isinstance(action, str)):
-            yield name, words["default"] if "default" in words else _STORED.get(str(action), False)
+    named = words["dest"] if "dest" in words else flags[-1].lstrip("-").replace("-", "_") if flags else None
+    if named == name and "default" in words:
+        yield words["default"]
+    elif named == name and isinstance(words.get("action"), str):
+        yield _STORED.get(str(words["action"]), False)
 
 
-def _of_dict(node: ast.Dict) -> Iterator[tuple[str, object]]:
+def _of_dict(node: ast.Dict, name: str) -> Iterator[object]:
     for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and isinstance(key.value, str) and isinstance(value, ast.Constant):
-            yield key.value, value.value
+        if isinstance(key, ast.Constant) and key.value == name and isinstance(value, ast.Constant):
+            yield value.value

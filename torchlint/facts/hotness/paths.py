@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
-from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass, regex
 from torchlint.rule import Frequency, Hop
 
@@ -159,7 +157,7 @@ class Paths:
             return False
         found = self._mentioned.get(owner.dotted)
         if found is None:
-            found = exported(project, owner) or _is_mentioned(project, owner.name)
+            found = exported(project, owner) or project.mentions(owner.name)
             self._mentioned[owner.dotted] = found
         return not found
 
@@ -179,20 +177,6 @@ class Paths:
             needed = entry.frequency if edge.how is How.ITEMS else heat.rates.rate(target, known)
             if heat.observed.held(target, min(frequency, most)) >= needed:
                 yield (*key_of(edge), known, onward)
-
-
-def _is_mentioned(project: Project, name: str) -> bool:
-    """Whether any code reads a name, or has it in quotes; imports and the definition do neither."""
-    word = name.encode()
-    files = (facts for facts in project.files.values() if word in facts.source.utf8)
-    return project.quotes(name) or any(_reads(node, name) for facts in files for node in walk(facts.tree))
-
-
-def _reads(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Name(id=read) | ast.Attribute(attr=read):
-            return read == name
-    return False
 
 
 def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:

@@ -19,7 +19,7 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     mentioned = set(graph.built)
     for facts in project.files.values():
         if not cold_file(facts.path):
-            mentioned |= references(project, facts) & set(project.classes)
+            mentioned.update(filter(project.classes.__contains__, references(project, facts)))
     used = set(mentioned)
     for name in mentioned:
         used.update(project.ancestry(name))

@@ -10,6 +10,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.parts import Parts
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -24,7 +25,6 @@ _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER
 _KEEPING = method_names(adds=True)
 _STEPPING = method_names(environment=True, elsewhere=False)
 _CACHING = last_names(caches=True)
-_PROPERTIES = last_names(decorates="property")
 _CONTAINERS = frozenset(
     {"builtins.list", "builtins.dict", "collections.deque", "collections.defaultdict", "collections.OrderedDict"}
 )
@@ -202,7 +202,7 @@ class Escapes(Fact):
 
     def _fills_cache(self, facts: FileFacts, node: ast.Attribute, inside: set[ast.AST]) -> bool:
         """Whether reading an attribute of an object from outside may make it keep what a property computes."""
-        named = [m for m in self.project.methods.get(node.attr, ()) if not _PROPERTIES.isdisjoint(m.decorator_names)]
+        named = [m for m in self.project.methods.get(node.attr, ()) if is_property(m)]
         owner = self.values.of(facts, node.value) if named else UNKNOWN
         if not named or owner.kind in _HARMLESS:
             return False

@@ -9,6 +9,7 @@ from itertools import islice
 
 from torchlint.facts.code.callers import Caller, methods, passed, stores_of
 from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
@@ -65,7 +66,7 @@ class Attributes:
         project = self.ask.project
         own = project.implementations(cls, name)
         if own:
-            if "property" in own[0].decorator_names or "cached_property" in own[0].decorator_names:
+            if is_property(own[0]):
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
         stores = [*self._standing(cls, name), *self.outside(cls, name)]

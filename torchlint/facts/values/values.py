@@ -125,6 +125,15 @@ class Values(Fact):
             self.note(facts, node, found)
         return found
 
+    def handed(self, facts: FileFacts, name: ast.Name) -> frozenset[Kind]:
+        """Kinds of what callers give a parameter where it is read under its name; none of any other name."""
+        bindings = self.project.reaching(facts, name).bindings
+        function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
+        if function is None:
+            return frozenset()
+        given = ((caller.facts, passed(function, name.id, caller)) for caller in self.callers.get(function, ()))
+        return frozenset(self.of(where, value).kind for where, value in given if value is not None)
+
     def row(self, facts: FileFacts, call: ast.Call) -> Row:
         """Get what the rows that a project adds say of a call, empty where they say nothing."""
         return row_of(self.project, facts, call, lambda node: self.of(facts, node))
