@@ -497,9 +497,7 @@ class Learner:
         ("pass", "loss.item()", "print(learner.update(y))", {"RETURNED", "LOGGED"}),
     ],
 )
-def test_an_update_of_a_library_reports_its_losses(
-    backward: str, given: str, caller: str, expected: set[str]
-) -> None:
+def test_an_update_of_a_library_reports_its_losses(backward: str, given: str, caller: str, expected: set[str]) -> None:
     code = Code(
         {
             "lib/__init__.py": "from lib.learner import Learner",

@@ -17,7 +17,7 @@ _RECORDING = method_names("list", adds=True, at=False)
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = "`{what}` forces a GPU sync only to log a value; keep it detached and copy it where it is needed"
-_UNREAD = "`{what}` forces a GPU sync for a value that nothing here reads; leave the copy out, or give the detached tensor"
+_UNREAD = "`{what}` forces a GPU sync for a value that nothing here reads; leave the copy out, or give the tensor"
 
 _SOURCE = """\
 import torch

@@ -27,7 +27,7 @@ from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
-_LIMITS = frozenset({"numpy.finfo", "numpy.iinfo", "torch.finfo", "torch.iinfo"})  # classes that are spelled like functions
+_LIMITS = frozenset({"numpy.finfo", "numpy.iinfo", "torch.finfo", "torch.iinfo"})  # spelled like functions
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.FloorDiv, ast.Mod, ast.MatMult)
 _ENV_CLASS = regex(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = regex(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")

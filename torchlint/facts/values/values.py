@@ -425,7 +425,7 @@ class Values(Fact):
         return operators.by_name(binding.target)
 
     def _is_open(self, method: Scope) -> bool:
-        """Whether a library may call a method, too, of a class that derives from one of its classes: ``Agent.build``."""
+        """Whether a library may call a method, too: its class derives from one of the library."""
         owner = method.method_of
         return owner is not None and method.name != "__init__" and self.project.is_of_framework(owner.dotted)
 
