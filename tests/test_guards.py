@@ -27,7 +27,7 @@ for x in y:
 
 # By the name of the guard: bodies of a method that each gradient update calls, with {} for the call that is guarded.
 BODIES = {
-    "branch that raises": ("if x:\n{}\nraise ValueError(x)",),
+    "branch that raises": ("if x:\n{}\nraise ValueError(x)", "if not x:\nreturn\n<{}\nraise ValueError(x)"),
     "branch that warns": (
         "if x:\n{}\nlog.warning(x)",
         "if x:\n{}\nprint('Warning: small')",

@@ -205,3 +205,157 @@ def test_a_batch_that_a_loop_moves_itself_comes_from_the_host() -> None:
     moved = "inputs = {key: value.to(model.device) for key, value in inputs.items()}"
     assert shown(LOADER.format(moved=moved)).device is Device.CPU
     assert shown(LOADER.format(moved="pass")).device is Device.UNKNOWN
+
+
+ACTORS = """
+import ray
+@ray.remote(num_gpus=1)
+class Learner:
+    def fit(self, batch):
+        return len(batch)
+    def get(self):
+        return 1
+@ray.remote
+def judge(text):
+    return 1.0
+class Plain:
+    def fit(self, batch):
+        return len(batch)
+Made = ray.remote(num_cpus=1)(Plain)
+"""
+
+
+def test_a_relayed_call_reaches_the_method_of_the_actor() -> None:
+    """Calls of handles run methods of their classes: made by a decorator, with options, or by a call."""
+    assert reached(f"{ACTORS}show(Learner.remote().fit.remote([]))", "Learner.remote().fit.remote([])") == {"fit"}
+    made = "Learner.options(num_cpus=1).remote()"
+    assert reached(f"{ACTORS}show({made}.get.remote())", f"{made}.get.remote()") == {"get"}
+    assert reached(f"{ACTORS}show(Made.remote().fit.remote([]))", "Made.remote().fit.remote([])") == {"fit"}
+    assert reached(f"{ACTORS}show(judge.remote(1))", "judge.remote(1)") == {"judge"}
+
+
+def test_a_relayed_call_on_an_unknown_handle_is_linked_by_name() -> None:
+    """A method of a name that containers have, too, is meant by a relayed call alone."""
+    assert reached(f"{ACTORS}def run(actor):\n    actor.get.remote()", "actor.get.remote()") == {"get"}
+    assert reached(f"{ACTORS}def run(actor):\n    actor.get()", "actor.get()") == set()
+    trains = "class Actor:\n    def train(self, step):\n        return step\n"
+    assert reached(f"{trains}def run(actor):\n    actor.train.remote(True)", "actor.train.remote(True)") == {"train"}
+
+
+def test_what_a_handle_stands_for_is_the_result() -> None:
+    """``ray.get`` gives what the method returns, of a list of handles a list; ``ray.put`` what it is given."""
+    assert shown(f"{ACTORS}show(ray.get(judge.remote(1)))").kind is Kind.NUMBER
+    found = shown(f"{ACTORS}show(ray.get([judge.remote(t) for t in texts]))")
+    assert found.kind is Kind.LIST and found.element.kind is Kind.NUMBER
+    assert shown(f"{ACTORS}show(ray.put(1.5))").kind is Kind.NUMBER
+    assert shown("import asyncio\nasync def main():\n    return 1.5\nshow(asyncio.run(main()))").kind is Kind.NUMBER
+
+
+FAN_OUT = """
+import ray
+import torch
+class Learner:
+    def fit(self, batch):
+        self.loss(batch).backward()
+        self.optimizer.step()
+        log(batch)
+def run(learners: list[Learner], batches):
+    for batch in batches:
+        refs = []
+        for learner in learners:
+            refs.append(learner.fit{relay}(batch))
+"""
+
+
+def test_each_actor_of_a_fan_out_runs_once_a_round() -> None:
+    """A loop over handles starts one call on each of them, so the loop around it is the one of updates."""
+    code = Code(FAN_OUT.format(relay=".remote"))
+    path = code.analyses[Heat].at(code.file(), code.node("log(batch)")).path
+    assert [step.row for step in path][:1] == [9]
+    plain = Code(FAN_OUT.format(relay=""))
+    assert [step.row for step in plain.analyses[Heat].at(plain.file(), plain.node("log(batch)")).path][:1] == [11]
+
+
+COMPILED = """
+import torch
+attend = None
+def compiled():
+    return torch.compile(f)
+def run(x):
+    {declared}
+    if attend is None:
+        attend = compiled()
+    return attend(x)
+for x in y:
+    run(x).backward()
+"""
+
+
+def test_a_global_that_is_none_at_first_is_made_once() -> None:
+    """A variable of the module that a function fills is filled by the first call."""
+    assert frequency(COMPILED.format(declared="global attend"), "torch.compile(f)") is Frequency.ONCE
+    assert frequency(COMPILED.format(declared="attend = x.found"), "torch.compile(f)") is Frequency.UPDATE
+
+
+GROUP = """
+import ray
+class Group:
+    def __init__(self, workers):
+        self.workers = workers
+    def execute_all(self, name, *args):
+        return [getattr(worker, name).remote(*args) for worker in self.workers]
+class Worker:
+    def fit(self, batch):
+        self.loss(batch).backward()
+        self.optimizer.step()
+        log(batch)
+    def store(self, path):
+        write(path)
+    def reload(self, weights):
+        put(weights)
+def run(workers, batches, llm):
+    group = Group(workers)
+    group.execute_all("store", "first")
+    for batch in batches:
+        group.execute_all("fit", batch)
+        llm.collective_rpc("reload", args=(batch,))
+"""
+
+
+def test_methods_that_calls_name_by_a_text_are_reached() -> None:
+    """A group runs the method that its caller names on all workers, and an engine the one that its argument names."""
+    assert reached(GROUP, "getattr(worker, name).remote(*args)") == {"fit", "store"}
+    assert reached(GROUP, "llm.collective_rpc('reload', args=(batch,))") == {"reload"}
+
+
+def test_a_text_in_hot_code_makes_hot_the_method_that_it_names() -> None:
+    """The method of another text, which a call outside of the loop gives, runs as often as that call."""
+    assert frequency(GROUP, "log(batch)") is Frequency.UPDATE
+    assert frequency(GROUP, "write(path)") is Frequency.ONCE
+
+
+def test_what_a_tokenizer_makes_lies_on_the_host() -> None:
+    """Tensors of texts are made on the host, unless the call says where."""
+    made = "show(tokenizer(texts, return_tensors='pt')['input_ids'])"
+    assert shown(made).device is Device.CPU
+    assert shown("show(chat.apply_chat_template(x, return_tensors='pt', device='cuda'))").device is not Device.CPU
+
+
+NAMED = {
+    "agents.py": "class Ppo:\n    def act(self, x):\n        return 1.0\ndef advantages(x):\n    return 1.0\n",
+    "run.py": "import importlib\nfrom hydra.utils import get_class, get_method, instantiate\nshow({})\n",
+}
+
+
+def test_texts_name_modules_classes_and_functions() -> None:
+    """What settings of a program name in full is what the name means, where the program writes the name itself."""
+    for made, kind in (
+        ('instantiate({"_target_": "agents.Ppo", "rate": 1.0}).act(1)', Kind.NUMBER),
+        ('get_class("agents.Ppo")().act(1)', Kind.NUMBER),
+        ('get_method("agents.advantages")(1)', Kind.NUMBER),
+        ('getattr(importlib.import_module("agents"), "Ppo")().act(1)', Kind.NUMBER),
+        ('instantiate({"_target_": "agents.Sac"}).act(1)', Kind.UNKNOWN),
+        ('getattr(importlib.import_module("numpy"), "Ppo")().act(1)', Kind.UNKNOWN),
+    ):
+        code = Code({**NAMED, "run.py": NAMED["run.py"].format(made)})
+        assert code.value("run.py").kind is kind, made

@@ -74,6 +74,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "no autograd graph leads from what it returns to what it is given; or it says whether there is a graph",
             ("ends", "told"),
         ),
+        "hands": Attribute("gives its first argument, or what that is a handle of", kind=bool),
         "holds": Attribute("a container of modules", ("modules",)),
         "indices": Attribute("with an axis it returns values and their indices", kind=bool),
         "integral": Attribute("returns integers or truth values", kind=bool),
@@ -110,6 +111,11 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "moves": Attribute(
             "moves a tensor to the host, to an accelerator, or to the device that is given", ("device", "given", "host")
         ),
+        "names": Attribute(
+            "takes a text and gives the module, the class, or an object of the class of that name, or runs the method "
+            "of that name",
+            ("class", "method", "module", "object"),
+        ),
         "number": Attribute("makes a number of Python", kind=bool),
         "optimizes": Attribute("an optimizer of parameters", kind=bool),
         "profiles": Attribute("profiles a program: by a schedule, or all of it", ("scheduled", "whole")),
@@ -117,6 +123,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "quiet": Attribute("runs no code but that of the library, and keeps nothing", kind=bool),
         "rank": Attribute("returns as many axes as it is given", ("same",)),
         "reduces": Attribute("reduces an axis, or all elements, to one number", kind=bool),
+        "relays": Attribute("runs what it is given, or is an attribute of, in another process", kind=bool),
         "removed": Attribute("the version of the library that has it no more"),
         "removes": Attribute("takes elements out of the receiver", kind=bool),
         "reorders": Attribute("changes the order or the values of what is in the receiver", kind=bool),

@@ -13,11 +13,14 @@ from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.tested import is_tensor
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Device, Kind, Use
 from torchlint.rule.site import Site
 
 NUMBERS = frozenset({"builtins.float", "builtins.int"})
 """The functions of Python that read the number of a tensor."""
+_MAKER = "torch.tensor"
+_PICKING = method_names("list deque dict", returns="element")
 _TO_HOST = frozenset({"cpu", "to", "detach"})
 _BARE = frozenset({"cpu", "detach"})
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
@@ -64,7 +67,8 @@ class Readbacks(Fact):
         read = self._read(facts, call)
         if read is None or not self._on_device(facts, read[1]):
             return None
-        uses = self.flow.uses(facts, call, _ALLOWED)
+        # What is followed is a number already: a branch that reads tensors never sees it.
+        uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
         wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)
         return Read(call, read[0], read[1], uses) if wasteful else None
 
@@ -84,7 +88,21 @@ class Readbacks(Fact):
             return False
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TO_HOST:
             node = node.func.value
-        return self.values.of(facts, node).device is not Device.CPU
+        return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)
+
+    def _from_data(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether what is read is computed from a tensor made of unknown data, which is a list far more often."""
+        while True:
+            match node:
+                case ast.Call(args=[given, *_], keywords=named) if self.project.qualified(facts, node.func) == _MAKER:
+                    placed = any(keyword.arg in ("device", None) for keyword in named)
+                    return not placed and not self.values.of(facts, given).known
+                case ast.Call(func=ast.Attribute(value=inner)) if self.project.qualified(facts, node.func) is None:
+                    node = inner
+                case ast.Compare(left=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
+                    node = inner
+                case _:
+                    return False
 
     def _is_number(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether callers give a parameter numbers, as far as is known, and no tensor: what is tested never comes."""
@@ -99,6 +117,8 @@ class Readbacks(Fact):
         if kind is not Kind.UNKNOWN:
             return kind is Kind.TENSOR
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in _PICKING:
+                return False  # settings.get("low", 0.0)
             node = node.func.value
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
 

@@ -98,7 +98,7 @@ class CompilePerCall(Rule):
             case cst.Call() as call if site.names.of(call.func) == "torch.compile" and not kept(site, call):
                 yield Report(
                     call,
-                    f"torch.compile is called {site.hot.here.frequency.phrase}; call it before, and keep what it gives",
+                    f"torch.compile is called {site.hot.here.phrase}; call it before, and keep what it gives",
                 )
             case cst.FunctionDef() as function if site.hot.of(function) >= Frequency.UPDATE:
                 for decorator in function.decorators:

@@ -6,10 +6,11 @@ import ast
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from torchlint.facts.code.callers import answers
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.callers import Caller, answers, passed
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.code.relaying import NAMING, meant
 from torchlint.facts.code.structure import ObjectUse, Shape, Structures, fits, shape_of
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
@@ -31,8 +32,11 @@ _COMMON = frozenset(
 )
 
 
-_Like = tuple[frozenset[str], str, Shape]
-"""What calls have in common that may mean the same methods: files they hang together with, the name, arguments."""
+_Like = tuple[frozenset[str], str, Shape, bool]
+"""What calls have in common that may mean the same methods.
+
+Files they hang together with, the name, the arguments, and whether the calls are relayed to other processes.
+"""
 
 
 def link_by_name(project: Project, graph: CallGraph, values: Values, pending: list[tuple[FileFacts, ast.Call]]) -> None:
@@ -65,19 +69,22 @@ class _Linker:
     def link(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link each call to the few methods of its name in files connected by imports."""
         for facts, call in pending:
-            func = call.func
+            func = meant(self.project, call)
             if not isinstance(func, ast.Attribute):
                 continue
+            if func.attr in NAMING and self._link_named(facts, call):
+                continue
+            relays = func is not call.func
             self.graph.unlinked.add(func.attr)
-            if func.attr in _COMMON or func.attr.startswith("__"):
+            if (func.attr in _COMMON and not relays) or func.attr.startswith("__"):
                 continue
-            if func.attr == "train" and self._switches(facts, call, func):
+            if func.attr == "train" and not relays and self._switches(facts, call, func):
                 continue
-            like = (self.graph.groups[facts.path], func.attr, shape_of(call))
+            like = (self.graph.groups[facts.path], func.attr, shape_of(call), relays)
             if not self._fitting(like):
                 continue
             use = self.structures.use(facts, call, func.value)
-            near = self._near(like, use, torch_table.may_call(func.attr, call))
+            near = self._near(like, use, not relays and torch_table.may_call(func.attr, call))
             if near.few:
                 self.graph.weak.add(call)
                 self.graph.add(facts, call, suiting(facts, call, [(m, 1) for m in near.methods]))
@@ -86,14 +93,55 @@ class _Linker:
                     self.graph.sole.add(call)
             elif near.methods:
                 self.graph.open.add(func.attr)
+        for facts, call in pending:
+            func = meant(self.project, call)
+            if isinstance(func, ast.Call) and self.project.qualified(facts, func.func) == "builtins.getattr":
+                self._link_looked_up(facts, call, func)
+
+    def _link_named(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Link ``engine.collective_rpc("update_weights", args=(...))`` to the methods of workers of that name."""
+        name = call.args[0] if call.args else None
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+            return False
+        found = self._named(facts, name.value)
+        for method in found:
+            self.graph.callers.setdefault(method, []).append(Caller(facts, call, 1, starts=True))
+        if found:
+            self.graph.callees[call] = tuple(found)
+            self.graph.weak.add(call)
+        return bool(found)
+
+    def _link_looked_up(self, facts: FileFacts, call: ast.Call, func: ast.Call) -> None:
+        """Link ``getattr(worker, name)(...)`` to the methods of the names that calls give the function around it."""
+        name = func.args[1] if len(func.args) > 1 else None
+        if not isinstance(name, ast.Name) or call in self.graph.callees:
+            return
+        shape, targets = shape_of(call), list[tuple[Scope, int]]()
+        for binding in self.project.reaching(facts, name).bindings:
+            scope = binding.scope if binding.how is Bind.PARAM else None
+            for caller in list(self.graph.callers.get(scope, ())) if scope is not None else ():
+                given = passed(scope, binding.target, caller) if scope is not None else None
+                if not isinstance(given, ast.Constant) or not isinstance(given.value, str):
+                    continue
+                for method in (each for each in self._named(facts, given.value) if fits(each, shape)):
+                    targets.append((method, 1))
+                    self.graph.via.setdefault((call, method), []).append(caller)
+        if targets:
+            self.graph.weak.add(call)
+            self.graph.add(facts, call, list(dict.fromkeys(targets)))
+
+    def _named(self, facts: FileFacts, name: str) -> list[Scope]:
+        """The methods of a name in connected files, where they are few."""
+        near = [m for m in self.project.methods.get(name, ()) if m.file.path in self.graph.groups[facts.path]]
+        return near if len(near) <= MANY else []
 
     def _fitting(self, like: _Like) -> list[Scope]:
         """The methods that calls of a name may mean as far as their arguments tell."""
         found = self.fitting.get(like)
         if found is None:
-            group, name, shape = like
+            group, name, shape, relays = like
             near = [m for m in self.project.methods.get(name, ()) if m.file.path in group]
-            found = self.fitting[like] = [m for m in near if fits(m, shape) and not _is_remote(m)]
+            found = self.fitting[like] = [m for m in near if fits(m, shape) and (relays or not _is_remote(m))]
         return found
 
     def _near(self, like: _Like, use: ObjectUse, ambiguous: bool) -> _Near:

@@ -64,12 +64,44 @@ def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
     if module is not None:
         return _of_module(ask, module, found)
     source = ask.known(facts, node.args[0])
+    if source.kind is Kind.NAMESPACE and source.name in ask.project.modules:
+        return _of_module(ask, ask.project.modules[source.name], found)
     if source.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) or not source.name:
         return UNKNOWN
     texts = found.texts or _beginning(ask, source.name, found.prefix)
     if not texts or len(texts) > _MANY:
         return UNKNOWN
     return join([ask.attribute(source.name, text) for text in sorted(texts)])
+
+
+def named(ask: Ask, facts: FileFacts, node: ast.Call, how: object) -> Value:
+    """What a text in a call names: ``import_module("agents.ppo")``, ``get_class("agents.ppo.Agent")``.
+
+    Of ``instantiate({"_target_": "agents.ppo.Agent"})`` an object of the class.
+    """
+    given = _target(node.args[0]) if how == "object" and node.args else next(iter(node.args), None)
+    texts = sorted(spelling(ask, facts, given).texts) if given is not None else []
+    project = ask.project
+    if how == "module":
+        known = [text for text in texts if text in project.modules]
+        return Value(Kind.NAMESPACE, name=known[0]) if len(known) == len(texts) == 1 else UNKNOWN
+    names = [project.canonical(facts, text) for text in texts]
+    if not names or len(names) > _MANY:
+        return UNKNOWN
+    if all(name in project.classes for name in names):
+        if how == "class":
+            return Value(Kind.CLASS, name="|".join(names))
+        return join([ask.instance(name, derived=False) for name in names]) or UNKNOWN
+    functions = how == "class" and all(name in project.functions for name in names)
+    return Value(Kind.FUNCTION, name="|".join(names)) if functions else UNKNOWN
+
+
+def _target(node: ast.expr) -> ast.expr | None:
+    """What a dict display has under ``_target_``."""
+    if not isinstance(node, ast.Dict):
+        return None
+    pairs = zip(node.keys, node.values, strict=True)
+    return next((value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "_target_"), None)
 
 
 def evaluated(ask: Ask, facts: FileFacts, node: ast.Call) -> Value:

@@ -13,6 +13,7 @@ from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
+from torchlint.facts.code.relaying import NAMING, meant
 from torchlint.facts.values.calls import PARTIAL, STARRED
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -141,19 +142,19 @@ class _Resolver:
     def handed(self, pending: list[tuple[FileFacts, ast.Call]]) -> None:
         """Link calls of parameters that only calls linked by name fill; such a link is as weak as theirs."""
         for facts, call in pending:
-            if call not in self.graph.callees and self._passed(facts, call, call.func):
+            if call not in self.graph.callees and self._passed(facts, call, meant(self.project, call)):
                 self.graph.weak.add(call)
 
     def _candidate(self, call: ast.Call) -> bool:
         """Cheap test: could this call reach a function of ours at all?"""
-        func = call.func
+        func = meant(self.project, call)
         if isinstance(func, ast.Attribute):
-            return func.attr in self.names
+            return func.attr in self.names or func.attr in NAMING
         return True
 
     def _resolve(self, facts: FileFacts, call: ast.Call) -> bool:
         """Link one call; false when its receiver is not known yet."""
-        func = call.func
+        func = meant(self.project, call)
         name = self.project.qualified(facts, func)
         if name is not None:
             if name in self.project.functions:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
 
 
@@ -63,13 +64,20 @@ def _gives_back(decorator: Scope, name: str) -> bool:
 
 
 def _keeps_wrapper(decorator: Scope, name: str) -> bool:
-    """Whether a function hands a wrapper of what it takes to a call, such as the one that fills a registry."""
+    """Whether a function puts a wrapper of what it takes into a table, or hands it to a call that may."""
     wrappers = {inner.name for inner in decorator.inner if _wraps(inner, name)}
-    return any(
-        isinstance(argument, ast.Name) and argument.id in wrappers
-        for call in decorator.calls
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
-    )
+    kept = (node for node in _kept(decorator) if isinstance(node, ast.Name))
+    return any(node.id in wrappers for node in kept)
+
+
+def _kept(function: Scope) -> Iterator[ast.expr]:
+    """What a function stores under a key, and the arguments of its calls."""
+    for call in function.calls:
+        yield from call.args
+        yield from (keyword.value for keyword in call.keywords)
+    for node in walk(function.node):
+        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
+            yield node.value
 
 
 def _wraps(inner: Scope, name: str) -> bool:

@@ -13,6 +13,7 @@ from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.dataflow.spots import INSIDE, FollowedCall, Key, Label, Spot, key_of, picked
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
@@ -192,6 +193,9 @@ class Sources(Fact):
 
     def _given(self, spot: Spot, call: ast.Call) -> Iterator[Predecessor]:
         """What functions of the project return, and what containers and iterators are made from."""
+        if call.args and self.project.qualified(spot.facts, call.func) in HANDING:
+            yield spot.same(call.args[0])
+            return
         functions = self.graph.callees.get(call, ()) if call not in self.graph.weak else ()
         for function in functions:
             if function.name != "__init__":

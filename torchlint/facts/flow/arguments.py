@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.model import is_super
+from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.store import Ground, fields_of
@@ -55,6 +56,9 @@ class CallContexts:
             name = self.ground.project.qualified(spot.facts, call.func) or ""
             if name == "builtins.dict" and isinstance(place, str):
                 yield spot.at(call, place, *spot.path)
+                return
+            if name in HANDING and place == 0:
+                yield spot.same(call)
                 return
             if call in self.ground.graph.callees:
                 yield from self._project(spot, call, place, name)

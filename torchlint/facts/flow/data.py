@@ -73,7 +73,7 @@ class Data:
 
     def branch(self, spot: Spot) -> Use:
         """A decision that is seldom taken needs the value as seldom, like a log; one of how a text reads is a text."""
-        if _formats(spot.facts.scope_of(spot.node).function):
+        if _formats(spot.facts.scope_of(spot.node).function) or _chooses_text(spot):
             return self.text
         return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
 
@@ -248,6 +248,20 @@ def _formats(function: Scope) -> bool:
         isinstance(node, ast.JoinedStr)
         or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr"))
         for node in given
+    )
+
+
+def _chooses_text(spot: Spot) -> bool:
+    """Whether a value decides between two texts: ``f"{x:.4f}" if x > 0.01 else f"{x:.6f}"``."""
+    child: ast.AST = spot.node
+    parent = spot.facts.parent.get(child)
+    while isinstance(parent, (ast.Compare, ast.UnaryOp, ast.BoolOp)):
+        child, parent = parent, spot.facts.parent.get(parent)
+    if not isinstance(parent, ast.IfExp) or parent.test is not child:
+        return False
+    return all(
+        isinstance(arm, ast.JoinedStr) or (isinstance(arm, ast.Constant) and isinstance(arm.value, str))
+        for arm in (parent.body, parent.orelse)
     )
 
 

@@ -263,6 +263,8 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
         return False
     op, left, right = test.ops[0], test.left, test.comparators[0]
     if isinstance(op, ast.Is) and is_none(right):
+        if isinstance(left, ast.Name) and left.id in facts.scope_of(left).function.globals:
+            return True  # a variable of the module that the function fills
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()

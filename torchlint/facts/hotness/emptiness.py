@@ -76,10 +76,13 @@ def _asked(test: ast.expr, facts: FileFacts) -> _Asked | None:
 def _joined(test: ast.BoolOp, facts: FileFacts) -> _Asked | None:
     """``x is not None and len(x) > 0``, ``x is None or len(x) == 0``: of data that may be missing too.
 
-    Of several pieces all sizes are asked for, alike: ``len(x) > 0 and len(y) > 0``.
+    Of several pieces all sizes are asked for, alike: ``len(x) > 0 and len(y) > 0``. What stands under ``fast and
+    mask.sum() == 0`` is for empty data whatever the other condition says; the other branch is for more than that.
     """
     missing = isinstance(test.op, ast.Or)
     found = [asked for part in test.values if (asked := _asked(part, facts)) is not None]
+    if len(found) == 1 and found[0].empty is not missing:
+        return _Asked(found[0].data, found[0].empty, False)
     others = [part for part in test.values if _asked(part, facts) is None]
     if not found or any(asked.empty is not missing for asked in found):
         return None

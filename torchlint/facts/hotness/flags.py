@@ -93,11 +93,16 @@ class Flags:
             case ast.Attribute() if truth and self._is_latch(facts, test):
                 return self.guards.of(CLEARED_FLAG)
             case ast.Attribute() if not truth:
-                return self._until_set(facts, test, unset=False)
+                return self._until_set(facts, test, test, unset=False)
+            case ast.Call(
+                func=ast.Name(id="getattr"),
+                args=[ast.Name() as held, ast.Constant(value=str(attr)), ast.Constant(value=False | None)],
+            ) if not truth:  # an attribute that the first call makes
+                return self._until_set(facts, test, ast.Attribute(held, attr, ast.Load()), unset=False)
             case ast.Compare(
                 left=ast.Attribute() as flag, ops=[ast.Eq()], comparators=[ast.Constant(value=int(unset))]
             ):
-                return self._until_set(facts, flag, unset) if truth else None
+                return self._until_set(facts, test, flag, unset) if truth else None
             case ast.Name() if (test, truth) not in self._asked:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
@@ -181,13 +186,13 @@ class Flags:
         family = self.project.family(owner.dotted)
         return any(test.attr in self._ever_false(cls.file) and test.attr in self._latched(cls) for cls in family)
 
-    def _until_set(self, facts: FileFacts, flag: ast.Attribute, unset: int) -> Bound | None:
+    def _until_set(self, facts: FileFacts, test: ast.expr, flag: ast.Attribute, unset: int) -> Bound | None:
         """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``.
 
         ``unset`` is the value of the flag until then: ``False``, or 0 in ``if self.made == 0: ...; self.made = 1``.
         """
-        method = facts.scope_of(flag).function
-        branching = next((node for node in facts.ancestors(flag) if isinstance(node, ast.If)), None)
+        method = facts.scope_of(test).function
+        branching = next((node for node in facts.ancestors(test) if isinstance(node, ast.If)), None)
         if method.method_of is None or branching is None or not isinstance(flag.value, ast.Name):
             return None
         block, place = facts.places.get(branching, ((), 0))

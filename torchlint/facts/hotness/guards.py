@@ -152,7 +152,13 @@ OWN_UPDATES = Guard("own loop of updates", _EPISODE, "a function that loops over
 
 # The first row that recognises something decides. ``not``, ``and`` and ``or`` are taken apart by ``Guards.bound``.
 GUARDS = (
-    Guard("branch that raises", _ONCE, "a branch whose ways all end in `raise`", blocks=(_does(raises),)),
+    Guard(
+        "branch that raises",
+        _ONCE,
+        "a branch whose ways all end in `raise`",
+        blocks=(_does(raises),),
+        behind=(_does(raises),),
+    ),
     Guard(
         "branch that warns",
         _ONCE,

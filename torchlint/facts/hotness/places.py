@@ -11,6 +11,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
@@ -248,7 +249,9 @@ class Places:
         while True:
             if child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
-                    return local.within(self.of(facts, child, scope))
+                    outer = self.of(facts, child, scope)
+                    around = [loop for loop in outer.loops if not fans_out(node, loop)]
+                    return local.within(outer if len(around) == len(outer.loops) else replace(outer, loops=around))
                 self._hold_in_block(local, facts, child)
             if current is None or current is scope.node:
                 break
@@ -270,7 +273,7 @@ class Places:
                     local.passes(current)
                 last = last if isinstance(last, ast.Return) else None
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
-                if _runs_per_element(current, child, facts.parent.get(current)):
+                if not fans_out(node, current) and _runs_per_element(current, child, facts.parent.get(current)):
                     local.passes(current)
             else:
                 if child in self.roots.aside:

@@ -15,6 +15,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.coldness import cold_file
@@ -82,7 +83,7 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
     """The innermost loop of the same function that runs a node in its body."""
     child, current = node, facts.parent.get(node)
     while current is not None and current is not scope.node:
-        if runs_each_time(current, child):
+        if runs_each_time(current, child) and not fans_out(node, current):
             return current
         child, current = current, facts.parent.get(current)
     return None

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
-from torchlint.facts.code.dynamic import evaluated, looked_up
+from torchlint.facts.code.dynamic import evaluated, looked_up, named
 from torchlint.facts.code.model import FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
+from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
@@ -37,6 +38,7 @@ PARTIAL = "functools.partial"
 STARRED = "*"
 """Key of a partial whose arguments are not all written out."""
 
+_NAMED = function_names(names=("class", "module", "object"))
 # Calls that give their argument back in another form, to be called like it.
 _WRAPPERS = function_names(wraps=True)
 
@@ -60,6 +62,10 @@ class CallValues:
                 return added
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
+        if name in _NAMED:
+            found = named(self.ask, facts, node, _NAMED[name]["names"])
+            if found.known:
+                return found
         if name == "builtins.eval" and len(node.args) == 1:
             return self.ask.guess(evaluated(self.ask, facts, node))
         if name == "builtins.dict" and node.keywords and not node.args:
@@ -70,6 +76,13 @@ class CallValues:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
                 return wrapped
+        if _tokenizes(node):
+            return self.ask.guess(HOST)
+        if node.args and (name in HANDING or name in RELAYING or self._configured(facts, node.func)):
+            return self.ask.value(facts, node.args[0])
+        if (inner := relayed(project, node.func)) is not None:
+            callee = self.ask.value(facts, inner)
+            return None if callee is None else self._called(callee, facts, node)
         if (handed := engines.wrapped(name or "", node, self.ask.knower(facts))) is not None:
             return handed if name in table()["wrapping"]["functions"] else self.ask.guess(handed)
         if name == PARTIAL and node.args:
@@ -99,6 +112,11 @@ class CallValues:
             return self._method(facts, node, node.func)
         callee = self.ask.value(facts, node.func)
         return None if callee is None else self._called(callee, facts, node)
+
+    def _configured(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Whether what is called is a decorator with its settings: ``ray.remote(num_gpus=1)(Worker)``."""
+        made = func if isinstance(func, ast.Call) and not func.args else None
+        return made is not None and self.ask.project.qualified(facts, made.func) in RELAYING
 
     def _partial(self, facts: FileFacts, node: ast.Call) -> Value:
         """A function with arguments filled in."""
@@ -278,6 +296,13 @@ class CallValues:
             return given  # a forgotten annotation: every return gives several values
         truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
         return given if given is not None and truth else told_more(promised, given)
+
+
+def _tokenizes(call: ast.Call) -> bool:
+    """Whether a call makes tensors of texts or images: ``tokenizer(texts, return_tensors="pt")``, on the host."""
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    made = named.get("return_tensors")
+    return isinstance(made, ast.Constant) and made.value == "pt" and "device" not in named
 
 
 def _gives(function: Scope) -> bool:

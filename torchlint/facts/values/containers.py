@@ -154,3 +154,10 @@ def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     if name == "items":
         return list_of(tuple_of(STRING if source.keys else UNKNOWN, join(source.items) or UNKNOWN))
     return list_of(STRING) if name == "keys" and source.keys else UNKNOWN
+
+
+def makes_dict(node: ast.expr | None) -> bool:
+    """Whether an expression makes a new dict: ``{}``, ``dict()``."""
+    return isinstance(node, ast.Dict) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
+    )

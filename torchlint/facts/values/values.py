@@ -20,7 +20,7 @@ from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
-from torchlint.facts.values.containers import element_of
+from torchlint.facts.values.containers import element_of, makes_dict
 from torchlint.facts.values.join import (
     HOST,
     INT,
@@ -330,7 +330,9 @@ class Values(Fact):
         ):
             if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and binding.value is not None and how is Bind.ASSIGN:
                 return told_more(annotated, self._ask.value(facts, binding.value))
-            if annotated.kind is not Kind.LIST or binding.value is None:
+            # What is put into a list, or into a dict that promises nothing of its values, says more.
+            grows = annotated.kind is Kind.LIST or (annotated.kind is Kind.DICT and makes_dict(binding.value))
+            if binding.value is None or not grows or (annotated.kind is Kind.DICT and annotated.items):
                 return annotated
         if binding.value is None:
             return UNKNOWN

@@ -1,0 +1,63 @@
+"""Calls through a cluster: ``worker.fit.remote(batch)`` runs ``worker.fit`` in another process."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.code.model import COMPREHENSIONS
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.models import function_names, method_names
+
+RELAYING = function_names(relays=True)
+"""Decorators that let a function or class run in other processes."""
+HANDING = function_names(hands=True)
+"""Functions that give their first argument, or what it is a handle of: ``ray.get(result)``, ``asyncio.run(main())``."""
+NAMING = method_names(names="method")
+"""Methods of engines that run a method of their workers: ``llm.collective_rpc("reload")``."""
+_RELAYS = method_names(relays=True)
+_CONFIGURES = method_names("ActorClass", returns="receiver")
+
+
+def relayed(project: Project, func: ast.expr) -> ast.expr | None:
+    """What a call means to run: ``worker.fit`` of ``worker.fit.remote``, ``Worker`` of ``Worker.options().remote``.
+
+    ``None`` where a call runs what it names. A project that has methods of that name itself may mean these.
+    """
+    if not isinstance(func, ast.Attribute) or project.methods.get(func.attr):
+        return None
+    return _behind(func)
+
+
+def _behind(func: ast.Attribute) -> ast.expr | None:
+    """What stands before the name that relays a call, without its settings."""
+    if func.attr not in _RELAYS:
+        return None
+    inner = func.value
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _CONFIGURES:
+        inner = inner.func.value
+    return inner
+
+
+def meant(project: Project, call: ast.Call) -> ast.expr:
+    """The expression that a call runs, in this process or in another one."""
+    inner = relayed(project, call.func)
+    return call.func if inner is None else inner
+
+
+def fans_out(node: ast.AST, loop: ast.AST) -> bool:
+    """Whether a loop goes over handles and a relayed call runs on each: a process of its own runs it once a round.
+
+    ``refs = [worker.fit.remote(batch) for worker in workers]``.
+    """
+    inner = _behind(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if inner is None:
+        return False
+    if isinstance(loop, COMPREHENSIONS):
+        targets = [clause.target for clause in loop.generators]
+    elif isinstance(loop, (ast.For, ast.AsyncFor, ast.comprehension)):
+        targets = [loop.target]
+    else:
+        return False
+    names = {part.id for part in walk(inner) if isinstance(part, ast.Name)}
+    return any(isinstance(part, ast.Name) and part.id in names for target in targets for part in walk(target))
