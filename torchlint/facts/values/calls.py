@@ -62,7 +62,7 @@ class CallValues:
                 return added
         if name == "builtins.getattr" and len(node.args) in (2, 3):
             return looked_up(self.ask, facts, node)
-        if name in _NAMED:
+        if name is not None and name in _NAMED:
             found = named(self.ask, facts, node, _NAMED[name]["names"])
             if found.known:
                 return found
