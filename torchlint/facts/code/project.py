@@ -425,11 +425,13 @@ class Project(Fact):
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
 
-    def is_of_framework(self, cls: str) -> bool:
-        """Whether a class derives from one of a library whose code may call its methods; Python and torch call none."""
+    def is_handed_over(self, method: Scope) -> bool:
+        """Whether a library may call a method: its class derives from one of that; Python and torch call none."""
+        if method.method_of is None or method.name == "__init__":
+            return False
+        plain = (*_PLAIN_BASES, "torch.", "enum.", "collections.")
         return not all(
-            name in self.classes or name.startswith((*_PLAIN_BASES, "torch.", "enum.", "collections."))
-            for name in self.ancestry(cls)
+            name in self.classes or name.startswith(plain) for name in self.ancestry(method.method_of.dotted)
         )
 
     def is_module(self, cls: str) -> bool:

@@ -402,7 +402,8 @@ class Values(Fact):
         registered = self._registered(scope, binding.target)
         known = join([*registered, *(self._given(scope, binding, caller) for caller in callers)])
         if annotated.kind is Kind.DEVICE:
-            return known if known is not None and known.kind is Kind.DEVICE and not self._is_open(scope) else annotated
+            told = known is not None and known.kind is Kind.DEVICE and not self.project.is_handed_over(scope)
+            return known if told else annotated
         if known == HOST:
             return on_device(annotated, Device.CPU) if annotated.known else HOST
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
@@ -425,11 +426,6 @@ class Values(Fact):
         ):
             return self._ask.guess(TENSOR)  # what tokenizers give models, by the names that they have for all models
         return operators.by_name(binding.target)
-
-    def _is_open(self, method: Scope) -> bool:
-        """Whether a library may call a method, too: its class derives from one of the library."""
-        owner = method.method_of
-        return owner is not None and method.name != "__init__" and self.project.is_of_framework(owner.dotted)
 
     def _registered(self, scope: Scope, name: str) -> Sequence[Value]:
         """The functions and classes that a decorator takes which gives them back: ``@register("ppo")``."""
