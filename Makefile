@@ -3,7 +3,7 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-all test-long golden test-packages fuzz fuzz-fixes mutants demo docs bench-peers accuracy hotness gain oracle tutorial picture index format clean
+.PHONY: help test test-all test-long editors golden test-packages fuzz fuzz-fixes mutants demo docs bench-peers accuracy hotness gain oracle tutorial picture index format clean
 
 SOURCES := $(shell find torchlint rules -name '*.py' -o -name '*.json')
 CONSTRAINTS := requirements/constraints.txt
@@ -20,6 +20,11 @@ test-all: .venv/made ## the same with all tests on all Pythons of this machine, 
 
 test-long: .venv/made ## the tests that take minutes
 	.venv/bin/python -m pytest -m long --whole
+
+editors: .venv/made ## build the extension of VS Code and test it with a real server (needs node 20 and npm)
+	cd editors/vscode && npm ci --no-audit --no-fund && npm run check && npm run build
+	cd editors/vscode && PYTHONPATH=$(CURDIR):$(CURDIR)/rules TORCHLINT_PYTHON=$(CURDIR)/.venv/bin/python npm test
+	cd editors/vscode && npm run package
 
 golden: .venv/made ## write what is found in known code into tests/golden, and print what changed: make golden ARGS=--packages
 	PYTHONPATH=.:rules:tests .venv/bin/python tests/golden.py $(ARGS)

@@ -19,18 +19,31 @@ class Client(LanguageClient):
         self.published = {}
         self.messages = []
         self.registered = []
+        self.progressed = []
+        self.counts = {}
         self.news = asyncio.Condition()
 
         @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         async def publish(params):
             async with self.news:
                 self.published[params.uri] = params
+                self.counts.setdefault(params.uri, []).append((params.version, len(params.diagnostics)))
                 self.news.notify_all()
 
         @self.feature(types.WINDOW_SHOW_MESSAGE)
         async def show(params):
             async with self.news:
                 self.messages.append(params.message)
+                self.news.notify_all()
+
+        @self.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+        def create(_params):
+            return None
+
+        @self.feature(types.PROGRESS)
+        async def progress(params):
+            async with self.news:
+                self.progressed.append(params.value["kind"] if isinstance(params.value, dict) else params.value.kind)
                 self.news.notify_all()
 
         @self.feature(types.CLIENT_REGISTER_CAPABILITY)
@@ -52,6 +65,26 @@ class Client(LanguageClient):
         self.text_document_did_open(types.DidOpenTextDocumentParams(document))
         return uri
 
+    def open_notebook(self, path, cells):
+        """Open a notebook with code cells; the addresses of the notebook and of its cells."""
+        uri = uris.from_fs_path(str(path))
+        made = [f"vscode-notebook-cell:{uri.removeprefix('file:')}#W{number}" for number in range(len(cells))]
+        listed = [types.NotebookCell(types.NotebookCellKind.Code, each) for each in made]
+        document = types.NotebookDocument(uri, "jupyter-notebook", 1, listed)
+        texts = [types.TextDocumentItem(each, "python", 1, text) for each, text in zip(made, cells, strict=True)]
+        self.notebook_document_did_open(types.DidOpenNotebookDocumentParams(document, texts))
+        return uri, made
+
+    def change_cell(self, uri, cell, text, version):
+        """Change the text of a cell of a notebook."""
+        changed = types.NotebookDocumentCellContentChanges(
+            types.VersionedTextDocumentIdentifier(version, cell),
+            [types.TextDocumentContentChangeWholeDocument(text)],
+        )
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(text_content=[changed]))
+        notebook = types.VersionedNotebookDocumentIdentifier(version, uri)
+        self.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
     def change(self, uri, text, version):
         document = types.VersionedTextDocumentIdentifier(version=version, uri=uri)
         change = types.TextDocumentContentChangeWholeDocument(text)
@@ -59,7 +92,14 @@ class Client(LanguageClient):
 
     async def actions(self, uri, line, only=None, diagnostics=()):
         place = types.Range(types.Position(line, 0), types.Position(line, 200))
-        context = types.CodeActionContext(list(diagnostics), only)
+        return await self._actions(uri, place, types.CodeActionContext(list(diagnostics), only))
+
+    async def actions_at(self, uri, line, column, only=None, trigger=None):
+        """The actions for a cursor."""
+        place = types.Position(line, column)
+        return await self._actions(uri, types.Range(place, place), types.CodeActionContext([], only, trigger))
+
+    async def _actions(self, uri, place, context):
         params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, context)
         return list(await self.text_document_code_action_async(params) or ())
 
@@ -79,6 +119,7 @@ async def client_of(folder, *, resolve=True, units=None, python=sys.executable, 
     watched = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
     capabilities = types.ClientCapabilities(
         text_document=types.TextDocumentClientCapabilities(code_action=action),
+        window=types.WindowClientCapabilities(work_done_progress=True),
         workspace=types.WorkspaceClientCapabilities(did_change_watched_files=watched),
         general=types.GeneralClientCapabilities(position_encodings=units),
     )

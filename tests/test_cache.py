@@ -16,7 +16,7 @@ from torchlint.cache import store, tool, world
 from torchlint.cache.key import make_key, read_key
 from torchlint.cache.pack import pack, unpack
 from torchlint.engine import run as engine
-from torchlint.engine.recall import DECISIVE
+from torchlint.engine.decisive import DECISIVE
 from torchlint.settings.model import Settings
 
 HEAD, TRAIN = AGENT.split("def train")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -85,10 +85,10 @@ def test_a_file_whose_linting_crashes(project: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_that_cannot_be_linked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analyse = linking.analyse
 
-    def crashing(files: Sequence[FileFacts], settings: Settings) -> Analyses:
+    def crashing(files: Sequence[FileFacts], settings: Settings, checkpoint: Callable[[], None]) -> Analyses:
         if any(facts.path == "bad.py" for facts in files):
             raise MemoryError
-        return analyse(files, settings)
+        return analyse(files, settings, checkpoint)
 
     monkeypatch.setattr(linking, "analyse", crashing)
     result = fixed(project)
@@ -103,10 +103,10 @@ def test_files_that_cannot_be_linked_together(project: Path, monkeypatch: pytest
     (project / "good.py").write_text("import bad\n" + NEIGHBOUR)
     analyse = linking.analyse
 
-    def crashing(files: Sequence[FileFacts], settings: Settings) -> Analyses:
+    def crashing(files: Sequence[FileFacts], settings: Settings, checkpoint: Callable[[], None]) -> Analyses:
         if len(list(files)) > 1:
             raise ValueError("two")
-        return analyse(files, settings)
+        return analyse(files, settings, checkpoint)
 
     monkeypatch.setattr(linking, "analyse", crashing)
     result = fixed(project)

@@ -130,10 +130,10 @@ def test_what_crashes_with_many_files_is_told_once(tmp_path, monkeypatch):
     monkeypatch.setattr(mishap, "row_of", lambda error: told.append(error) or of_error(error))
     analyse = linking.analyse
 
-    def crashing(files, settings):
+    def crashing(files, settings, checkpoint):
         if len(list(files)) > MANY // 2:
             raise ValueError("too many")
-        return analyse(files, settings)
+        return analyse(files, settings, checkpoint)
 
     monkeypatch.setattr(linking, "analyse", crashing)
     result = lint(tmp_path)

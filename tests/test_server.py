@@ -42,7 +42,7 @@ def train(agent: Agent, env, steps):
     for _ in range(steps):
         obs, *_ = env.step(agent.act(obs))
 """
-FIXED = AGENT.replace("torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype=torch.float32, device="cpu")')
+FIXED = AGENT.replace("torch.FloatTensor([obs])", "torch.as_tensor([obs], dtype=torch.float32)")
 LINE, START, END = 5, 25, 49  # of the call in UTF-16 units: the letter before it takes two
 
 
@@ -117,6 +117,23 @@ def test_another_open_document_makes_a_line_hot_and_cold(project):
     asyncio.run(talk())
 
 
+def test_an_address_with_escapes_is_the_same_document_everywhere(project):
+    folder = project / "of 100% = all"
+    folder.mkdir()
+
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(folder / "new.py", TRAIN.replace("from agent import Agent\n", AGENT.strip() + "\n"))
+            assert "%20" in uri
+            found = await client.diagnostics(uri, 1)
+            assert [each.code for each in found] == ["TL101"]
+            assert len(await client.actions(uri, LINE, only=["quickfix"])) == 2
+            client.change(uri, "", 2)
+            assert await client.diagnostics(uri, 2) == []
+
+    asyncio.run(talk())
+
+
 @pytest.mark.parametrize("resolve", [True, False])
 def test_fixes_are_code_actions(project, resolve):
     async def talk():
@@ -139,6 +156,52 @@ def test_fixes_are_code_actions(project, resolve):
             (alone,) = await client.actions(uri, 0, only=["source.fixAll"])
             assert alone.kind == "source.fixAll.torchlint"
             assert (project / "agent.py").read_text() == "# not saved yet\n"
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize("column", [0, 10, 200])
+def test_a_cursor_anywhere_on_the_rows_of_a_statement_gets_its_fixes(project, column):
+    text = AGENT.replace("torch.FloatTensor([obs])", "torch.FloatTensor(\n            [obs]\n        )")
+
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", text)
+            for line in (LINE, LINE + 1, LINE + 2):
+                titles = [each.title for each in await client.actions_at(uri, line, column, only=["quickfix"])]
+                assert titles[0] == "Use torch.as_tensor (TL101)"
+            assert await client.actions_at(uri, LINE + 3, 0, only=["quickfix"]) == []
+            assert await client.actions_at(uri, LINE - 1, 4, only=["quickfix"]) == []
+
+    asyncio.run(talk())
+
+
+def test_an_edit_shows_first_as_a_preview_and_then_for_good(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            await client.diagnostics(uri, 1)
+            client.change(uri, AGENT.replace("self.policy(x)", "self.policy(torch.FloatTensor([obs]))"), 2)
+            assert len(await client.diagnostics(uri, 2)) == 2
+            # Editors ask wherever the cursor goes; they get what the whole analysis says, once it was made.
+            automatic = await client.actions_at(uri, LINE + 1, 0, trigger=types.CodeActionTriggerKind.Automatic)
+            assert [each.title for each in automatic][-1] == "torchlint: fix all safe"
+            assert any("TL101" in each.title and "Ignore" not in each.title for each in automatic)
+            assert [count for version, count in client.counts[uri] if version == 2] == [2, 2]
+
+    asyncio.run(talk())
+
+
+def test_the_first_analysis_of_a_document_shows_progress(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+            await client.diagnostics(uri, 1)
+            await client.until(lambda: len(client.progressed) == 2)
+            assert client.progressed == ["begin", "end"]
+            client.change(uri, AGENT + "#\n", 2)
+            await client.diagnostics(uri, 2)
+            assert client.progressed == ["begin", "end"]
 
     asyncio.run(talk())
 
@@ -191,6 +254,24 @@ def test_hover_shows_the_page_of_the_rule(project):
             assert hover.range.start.character == 6
             assert await client.hover(uri, 0, 0) is None
             assert await client.hover(uri, 1000, 0) is None
+
+    asyncio.run(talk())
+
+
+def test_a_command_says_why_a_line_is_hot(project):
+    async def talk():
+        async with client_of(project) as client:
+            uri = client.open(project / "agent.py", AGENT)
+
+            async def explained(line, of=uri):
+                params = types.ExecuteCommandParams("torchlint.server.explainHot", [of, line])
+                return await client.workspace_execute_command_async(params)
+
+            told = await explained(LINE)
+            assert "agent.py:6 runs once per environment step" in told
+            assert "train.py:6" in told
+            assert await explained(1) == "there is no statement on line 2 of agent.py"
+            assert await explained(LINE, uris.from_fs_path(str(project / "train.py"))) is None
 
     asyncio.run(talk())
 
@@ -284,6 +365,57 @@ def test_without_the_extra_there_is_one_clear_error(tmp_path):
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert "pip install 'torchlint[server]'" in done.stderr
+
+
+# notebooks ------------------------------------------------------------------------------------------------------------
+
+CELLS = (
+    "%matplotlib inline\nimport torch",
+    "%%bash\nls",
+    "class Agent:\n    def act(self, obs):\n        x = torch.FloatTensor([obs])\n        return self.policy(x)",
+    "agent, obs = Agent(), env.reset()\nfor _ in range(9):\n    obs, *_ = env.step(agent.act(obs))",
+)
+
+
+def test_the_cells_of_an_open_notebook_are_linted_together(project):
+    async def talk():
+        async with client_of(project) as client:
+            notebook, cells = client.open_notebook(project / "run.ipynb", CELLS)
+            (found,) = await client.diagnostics(cells[2], 1)
+            assert (found.code, found.range.start.line, found.range.start.character) == ("TL101", 2, 12)
+            hops = [(each.location.uri, each.location.range.start.line) for each in found.related_information]
+            assert hops == [(cells[3], 1), (cells[2], 1)]
+            assert not any(client.published[each].diagnostics for each in (cells[0], cells[3]))
+            fix, ignore, everything = await client.actions(cells[2], 2)
+            assert fix.edit.document_changes[0].text_document.uri == cells[2]
+            fixed = CELLS[2].replace("torch.FloatTensor([obs])", "torch.as_tensor([obs], dtype=torch.float32)")
+            assert applied(CELLS[2], fix.edit) == fixed
+            assert applied(CELLS[2], ignore.edit) == CELLS[2].replace("[obs])", "[obs])  # noqa: TL101")
+            assert applied(CELLS[2], (await client.code_action_resolve_async(everything)).edit) == fixed
+            hover = await client.hover(cells[2], 2, 14)
+            assert "legacy-tensor-constructor" in hover.contents.value
+            assert hover.range.start.line == 2
+            client.change_cell(notebook, cells[2], "# one more\n" + CELLS[2], 2)
+            (found,) = await client.diagnostics(cells[2], 2)
+            assert found.range.start.line == 3
+            client.change_cell(notebook, cells[2], CELLS[2] + "(", 3)
+            assert [each.code for each in await client.diagnostics(cells[2], 3)] == ["TL000"]
+            listed = [types.TextDocumentIdentifier(each) for each in cells]
+            closed = types.DidCloseNotebookDocumentParams(types.NotebookDocumentIdentifier(notebook), listed)
+            client.notebook_document_did_close(closed)
+            await client.until(lambda: not client.published[cells[2]].diagnostics)
+
+    asyncio.run(talk())
+
+
+def test_a_notebook_whose_cells_cannot_be_told_apart_is_left_alone(project):
+    async def talk():
+        async with client_of(project) as client:
+            _, cells = client.open_notebook(project / "run.ipynb", ["# %% torchlint cell 7", CELLS[2]])
+            assert await client.diagnostics(cells[1], 1) == []
+            assert await client.actions(cells[1], 2) == []
+
+    asyncio.run(talk())
 
 
 # how it ends ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from torchlint.engine.limits import too_long_to_parse, too_much
 from torchlint.engine.models import models_of
@@ -56,14 +56,15 @@ def _read(source: Source, name: str) -> FileFacts | Unparsed | None:
     return facts
 
 
-def analyse(files: Iterable[FileFacts], settings: Settings) -> Analyses:
+def analyse(files: Iterable[FileFacts], settings: Settings, checkpoint: Callable[[], None] = lambda: None) -> Analyses:
     """Link the facts of all files.
 
     What a crash could come from in any project is found at once: imports, the call graph, and how often code runs.
+    ``checkpoint`` is called again and again, see ``Analyses``.
     """
     project = link(files, models_of(settings))
-    graph, values = call_graph(project)
-    analyses = Analyses(settings, [project, graph, values])
+    graph, values = call_graph(project, checkpoint)
+    analyses = Analyses(settings, [project, graph, values], checkpoint=checkpoint)
     analyses[Heat]
     return analyses
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from torchlint.engine.notebooks import by_cells, inner_name, row_of_cell
 from torchlint.engine.result import NoCodeError
 from torchlint.engine.run import EngineRun, name_in
+from torchlint.engine.session_state import SessionState
+from torchlint.engine.units import Unit
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.facts.hotness.hotness import Heat
@@ -36,15 +38,30 @@ def explain_hot(
     Raises:
         NoCodeError: no statement stands on that row, or the file cannot be read.
     """
-    from torchlint.facts.hotness.why import explain, shortened
-
     run = EngineRun.prepare([*paths, path], replace(settings, baseline=None, since=None), {})
     name = name_in(located(path), settings.root)
     _readable(run, path, name)
     units, broken = run.linting.units(run.sources)
     if name in broken:
         raise NoCodeError(f"{name}:{broken[name].row}: {broken[name].message}")
-    analyses = next((unit.analyses() for unit in units if name in unit.targets), None)
+    unit = next((unit for unit in units if name in unit.targets), None)
+    return _explained(unit, name, row, cell=cell, most=most)
+
+
+def explain_open(session: SessionState, name: str, row: int, *, most: int = 10) -> Why:
+    """The same for a row of a document that was open in the last run of a session.
+
+    Raises:
+        NoCodeError: no statement stands on that row, or the text cannot be read.
+    """
+    return _explained(session.units.get(name), name, row, cell=None, most=most)
+
+
+def _explained(unit: Unit | None, name: str, row: int, *, cell: int | None, most: int) -> Why:
+    """Why the innermost statement on a row of a file of a unit runs as often as it does."""
+    from torchlint.facts.hotness.why import explain, shortened
+
+    analyses = unit.analyses() if unit is not None else None
     facts = analyses[Project].files.get(inner_name(name)) if analyses is not None else None
     if analyses is None or facts is None:
         return Why(reasons=(_unread(name),))

@@ -1,7 +1,7 @@
 """What the parts of an expression are in LibCST and in ``ast``: one small function for each kind of node.
 
 A handler gets a LibCST node and its twin and returns the pairs of their parts in the order of the source. The types
-of the twins are checked by the walk in ``torchlint.engine.pair``; handlers check names, operators and numbers of parts.
+of the edits are checked by the walk in ``torchlint.engine.pair``; handlers check names, operators and numbers of parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 import libcst as cst
 
 Children = Sequence[tuple[cst.CSTNode, ast.AST]]
-Twins = type[ast.AST] | tuple[type[ast.AST], ...]
+FileEdits = type[ast.AST] | tuple[type[ast.AST], ...]
 
 
 class PairingError(ValueError):
@@ -47,7 +47,7 @@ A = TypeVar("A", bound=ast.AST)
 
 
 B = TypeVar("B", bound=ast.AST)
-Row = tuple[type[cst.CSTNode], tuple[Twins, Handler]]
+Row = tuple[type[cst.CSTNode], tuple[FileEdits, Handler]]
 
 
 def entry(node_type: type[N], twin: type[A], handler: Callable[[PairWalk, N, A], Children]) -> Row:
@@ -77,10 +77,10 @@ def same_name(node: cst.BaseExpression | None, name: str | None) -> bool:
     return node.value == name or unicodedata.normalize("NFKC", node.value) == name
 
 
-def zipped(nodes: Sequence[cst.CSTNode], twins: Sequence[ast.AST]) -> Children:
+def zipped(nodes: Sequence[cst.CSTNode], edits: Sequence[ast.AST]) -> Children:
     """Pair two sequences of the same length."""
-    check(len(nodes) == len(twins), "numbers of parts")
-    return list(zip(nodes, twins, strict=True))
+    check(len(nodes) == len(edits), "numbers of parts")
+    return list(zip(nodes, edits, strict=True))
 
 
 def optional(node: cst.CSTNode | None, twin: ast.AST | None) -> Children:
@@ -122,10 +122,10 @@ def parameters(_walk: PairWalk, node: cst.Parameters, twin: ast.arguments) -> Ch
     """The parameters of a function or lambda, each followed by its default."""
     children: list[tuple[cst.CSTNode, ast.AST]] = []
     plain = (*node.posonly_params, *node.params)
-    twins = (*twin.posonlyargs, *twin.args)
-    check(len(node.posonly_params) == len(twin.posonlyargs) and len(plain) == len(twins), "numbers of parameters")
-    defaults = (*[None] * (len(twins) - len(twin.defaults)), *twin.defaults)
-    for param, arg, default in zip(plain, twins, defaults, strict=True):
+    edits = (*twin.posonlyargs, *twin.args)
+    check(len(node.posonly_params) == len(twin.posonlyargs) and len(plain) == len(edits), "numbers of parameters")
+    defaults = (*[None] * (len(edits) - len(twin.defaults)), *twin.defaults)
+    for param, arg, default in zip(plain, edits, defaults, strict=True):
         children += ((param, arg), *optional(param.default, default))
     star = node.star_arg if isinstance(node.star_arg, cst.Param) else None
     children += optional(star, twin.vararg)
@@ -200,12 +200,12 @@ def _elements(walk: PairWalk, node: cst.Tuple | cst.List | cst.Set, twin: ast.Tu
     return elements(walk, node.elements, twin.elts)
 
 
-def elements(walk: PairWalk, nodes: Sequence[cst.BaseElement], twins: Sequence[ast.expr]) -> Children:
+def elements(walk: PairWalk, nodes: Sequence[cst.BaseElement], edits: Sequence[ast.expr]) -> Children:
     """The elements of a tuple, list or set."""
-    check(len(nodes) == len(twins), "numbers of elements")
+    check(len(nodes) == len(edits), "numbers of elements")
     return [
         (node, twin) if isinstance(node, cst.StarredElement) else walk.unwrap(node, node.value, twin)
-        for node, twin in zip(nodes, twins, strict=True)
+        for node, twin in zip(nodes, edits, strict=True)
     ]
 
 
@@ -283,13 +283,13 @@ def _dict_comprehension(_walk: PairWalk, node: cst.DictComp, twin: ast.DictComp)
     return (node.key, twin.key), (node.value, twin.value), *_loops(node.for_in, twin.generators)
 
 
-def _loops(first: cst.CompFor, twins: Sequence[ast.comprehension]) -> Children:
+def _loops(first: cst.CompFor, edits: Sequence[ast.comprehension]) -> Children:
     loops: list[cst.CompFor] = []
     loop: cst.CompFor | None = first
     while loop is not None:
         loops.append(loop)
         loop = loop.inner_for_in
-    return zipped(loops, twins)
+    return zipped(loops, edits)
 
 
 def _loop(walk: PairWalk, node: cst.CompFor, twin: ast.comprehension) -> Children:
@@ -402,7 +402,7 @@ _ASSIGNMENTS: dict[type[cst.CSTNode], type[ast.AST]] = {
 }
 _TEXTS: tuple[type[cst.CSTNode], ...] = (cst.FormattedStringText,)
 _STRINGS: tuple[type[ast.expr], ...] = (ast.Constant, ast.JoinedStr)
-EXPRESSIONS: dict[type[cst.CSTNode], tuple[Twins, Handler]] = dict(
+EXPRESSIONS: dict[type[cst.CSTNode], tuple[FileEdits, Handler]] = dict(
     (
         either(cst.Name, ast.Name, ast.Constant, _name),
         entry(cst.Integer, ast.Constant, leaf),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torchlint.engine.analysis import analyse
 from torchlint.engine.mishap import kept_going, mishaps
@@ -13,22 +13,24 @@ from torchlint.facts.code.project import Project
 from torchlint.settings.model import Settings
 
 
-def linked(files: Sequence[FileFacts], settings: Settings) -> tuple[Analyses, list[Problem]]:
+def linked(
+    files: Sequence[FileFacts], settings: Settings, checkpoint: Callable[[], None] = lambda: None
+) -> tuple[Analyses, list[Problem]]:
     """The facts of files, linked; where that fails, those of as many as can be, and what is wrong with the others."""
     errors: list[Exception] = []
     with kept_going(errors.append):
-        return analyse(files, settings), []
+        return analyse(files, settings, checkpoint), []
     if len(files) < 2:
-        return analyse((), settings), _problems(files, errors)
+        return analyse((), settings, checkpoint), _problems(files, errors)
     middle = len(files) // 2
-    (one, wrong), (other, too) = linked(files[:middle], settings), linked(files[middle:], settings)
+    (one, wrong), (other, too) = (linked(half, settings, checkpoint) for half in (files[:middle], files[middle:]))
     halves = [list(analyses[Project].files.values()) for analyses in (one, other)]
     if wrong or too:
-        both, more = linked([*halves[0], *halves[1]], settings)
+        both, more = linked([*halves[0], *halves[1]], settings, checkpoint)
         return both, [*wrong, *too, *more]
     # Each half is fine, and both together are not: the smaller one is given up.
     halves.sort(key=len)
-    return linked(halves[1], settings)[0], _problems(halves[0], errors)
+    return linked(halves[1], settings, checkpoint)[0], _problems(halves[0], errors)
 
 
 def _problems(files: Sequence[FileFacts], errors: Sequence[Exception]) -> list[Problem]:

@@ -37,7 +37,7 @@ class Linter:
     """The selected rules, ready to look at files; ``known`` are all rules, selected or not.
 
     ``target`` is what the files are written for: what does not hold for it is not said. ``width`` is how long their
-    rows may be, where the project says it.
+    rows may be, where the project says it. ``fixes``: whether findings are to come with fixes.
     """
 
     rules: Sequence[Rule]
@@ -47,6 +47,7 @@ class Linter:
     unpaired: int = 0
     target: Target = field(default_factory=Target)
     width: int | None = None
+    fixes: bool = True
     _triggers: Triggers = field(init=False)
     _stronger: dict[str, frozenset[str]] = field(init=False)
 
@@ -94,6 +95,7 @@ class Linter:
                 self.unpaired += 1
                 continue
             for node, rules in sites:
+                analyses.checkpoint()
                 twin = pairs.cst_of(node)
                 if twin is None:
                     self.unpaired += 1
@@ -107,8 +109,8 @@ class Linter:
         found: list[Draft] = []
         with kept_going(lambda error: self._tell(rule, site, error)):
             reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
-            drafts = self._proven(rule, site, [self._draft(rule, site, report) for report in reports])
-            found.extend(self._observed(rule, site, drafts))
+            drafts = [self._draft(rule, site, report) for report in reports]
+            found.extend(self._observed(rule, site, self._proven(rule, site, drafts)) if self.fixes else drafts)
         return found
 
     def _observed(self, rule: Rule, site: PairedSite, drafts: list[Draft]) -> list[Draft]:
@@ -171,7 +173,7 @@ class Linter:
 
     def _fix(self, fix: Fix | None, site: PairedSite, torch: Version) -> PlainFix | None:
         """The fix as edits; ``None`` where the project may run with versions that do not understand the new code."""
-        if fix is None or not self.target.has(max(fix.torch, torch), fix.python, stated=fix.stated):
+        if fix is None or not self.fixes or not self.target.has(max(fix.torch, torch), fix.python, stated=fix.stated):
             return None
         return plain_fix(fix, site, self.width)
 

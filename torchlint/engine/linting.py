@@ -5,9 +5,8 @@ It is a module of its own because it brings all facts with it, and a run in whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from torchlint.engine.analysis import parse
@@ -20,12 +19,10 @@ from torchlint.facts.code.model import FileFacts
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding
-from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 
 if TYPE_CHECKING:
     from torchlint.engine.run import EngineRun
-    from torchlint.engine.scope import RuleScope
 
 Parsed = dict[tuple[str, bytes], FileFacts | Unparsed | None]
 """Facts of texts, by the name and the bytes of each."""
@@ -87,6 +84,8 @@ class Linting:
         links: dict[str, Sequence[str]] = {}
         broken: dict[str, Unparsed] = {}
         for name in sorted(everything):
+            if self.run.session is not None:
+                self.run.session.checkpoint()
             facts = self.glance(everything[name])
             if isinstance(facts, Unparsed):
                 broken[name] = facts
@@ -118,14 +117,20 @@ class Linting:
             if name in wanted:
                 source, scope = texts[name], self.run.scopes.of(texts[name].path)
                 scope.linter  # noqa: B018  what is wrong with a package is no mishap of one file
-                targets[name] = LintTarget(source, scope, _shown(source, scope, heed), heed)
+                targets[name] = LintTarget.of(source, scope, heed=heed)
 
         def read() -> list[FileFacts]:
             # A test has no facts; that it parses was seen when its imports were looked for.
             return self.known(texts[name] for name in names if not is_test(name))
 
         size = sum(len(texts[name].utf8) for name in names)
-        return Unit(read, size, targets, self.run.decisive, self.leftovers)
+        unit = Unit(read, size, targets, self.run.decisive, self.leftovers)
+        if self.run.session is not None and self.leftovers is None:
+            unit.session, unit.texts = self.run.session, [(name, texts[name].utf8) for name in names]
+            before = next((self.run.session.units[name] for name in targets if name in self.run.session.units), None)
+            if before is not None:
+                unit.reuse(before)
+        return unit
 
     def done(self, units: Sequence[Unit]) -> Iterator[Done]:
         """Lint units; what goes wrong is noted."""
@@ -138,23 +143,11 @@ class Linting:
         """Findings of all files to report on, by name, without the suppressed ones."""
         units, broken = self.units(sources)
         drafts = {done.name: done.findings for done in self.done(units)}
+        if self.run.session is not None:
+            self.run.session.units = {name: unit for unit in units for name in unit.targets if unit.session is not None}
         return {
             name: self.run.broken(name, broken[name])
             if name in broken
             else self.run.offered(source, drafts.get(name, ()))
             for name, source in sources.items()
         }
-
-
-def _shown(source: Source, scope: RuleScope, heed: bool) -> Callable[[Finding], bool]:
-    """Whether a finding of a file is to be shown: no setting for the file, and no comment to heed, silences it."""
-
-    @cache
-    def silenced() -> tuple[Callable[[Finding], bool], frozenset[str]]:
-        return silencing(source), scope.ignored(source.path)
-
-    def shown(finding: Finding) -> bool:
-        by_comment, codes = silenced()
-        return finding.code not in codes and not (heed and by_comment(finding))
-
-    return shown

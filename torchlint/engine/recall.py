@@ -6,24 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchlint.engine.decisive import decisive
 from torchlint.engine.memory import Memory, key_of
 from torchlint.engine.record import FileRecord
 from torchlint.engine.syntax import Unparsed
 from torchlint.facts.hotness.coldness import is_test
 from torchlint.late import dataclass
 from torchlint.rule import Finding
-from torchlint.settings.model import Settings
 
 if TYPE_CHECKING:
     from torchlint.engine.run import EngineRun
     from torchlint.engine.units import Unit
-
-# The settings that decide what is found in a unit. What is shown of it, and which files there are, is decided anew.
-DECISIVE = (
-    *("root", "select", "ignore", "extend_select", "extend_ignore", "preview", "per_file_ignores", "ignore_noqa"),
-    *("hot", "cold", "ignore_guards", "observed", "sights", "device", "rules", "models", "plugins"),
-    *("target_torch", "target_version", "line_length"),
-)
 
 
 @dataclass(eq=False, slots=True)
@@ -103,7 +96,7 @@ class Recall:
 
     def _key(self, group: list[str]) -> str:
         """What stands for a unit; empty where the rules of some file come from packages that the run does not name."""
-        parts = [self.memory.tool, _decisive(self.run.settings)]
+        parts = [self.memory.tool, decisive(self.run.settings)]
         for name in group:
             parts += [name, self.memory.met[name].digest]
             if name in self.run.wanted:
@@ -111,9 +104,5 @@ class Recall:
                 if not set(scope.settings.plugins) <= set(self.run.settings.plugins):
                     return ""
                 if scope is not self.run.scopes.run:
-                    parts.append(_decisive(scope.settings))
+                    parts.append(decisive(scope.settings))
         return key_of(*parts)
-
-
-def _decisive(settings: Settings) -> str:
-    return repr([getattr(settings, name) for name in DECISIVE])

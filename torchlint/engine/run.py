@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchlint.engine.fixing import Allowed, FixOutcome
     from torchlint.engine.linting import Linting, Parsed
     from torchlint.engine.memory import Memory
+    from torchlint.engine.session_state import SessionState
     from torchlint.rule import Finding, PlainFix
     from torchlint.rule.sight import ExpressionKey, Sight
     from torchlint.settings.model import Settings
@@ -48,6 +49,7 @@ def check(
     parsed: Parsed | None = None,
     memory: Memory | None = None,
     reach: Reach = Reach.ASKED,
+    session: SessionState | None = None,
 ) -> Result:
     """Lint files and folders; with ``settings.fix`` also write what the fixes make of them.
 
@@ -56,7 +58,8 @@ def check(
     what earlier runs parsed, and is kept up to date. ``own`` gives the settings of each file: which rules look at it,
     and which fixes are taken. ``memory`` is what earlier runs know of files, and takes up what this one finds out; runs
     that fix, or that are given texts, make no use of it. ``reach`` says which other files fixes may change: an
-    editor changes files that are not open, too.
+    editor changes files that are not open, too. ``session`` is what is kept between runs: one that does not fix takes
+    units of it as they are, and leaves those that it linked there.
 
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.
@@ -75,7 +78,10 @@ def check(
     run.reach = reach
     if fixing:
         return run.fixed()
+    run.session = session
     result = run.checked()
+    if session is not None:
+        session.run = run
     if parsed is not None:
         _forget(parsed, {**run.context, **run.sources})
     return result
@@ -101,7 +107,8 @@ def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | No
 class EngineRun:
     """The files of one run: those to report on, and those that are only read for their facts.
 
-    ``parsed`` is what was parsed so far. ``sights`` is what a run of the user's program showed, ``outdated`` names what
+    ``parsed`` is what was parsed so far, ``session`` what is kept between the runs of a session. ``sights`` is what a
+    run of the user's program showed, ``outdated`` names what
     of it fits no code here.
     """
 
@@ -120,6 +127,7 @@ class EngineRun:
     sights: tuple[Sight, ...] = ()
     outdated: frozenset[ExpressionKey] = frozenset()
     reach: Reach = Reach.ASKED
+    session: SessionState | None = None
     _linting: Linting | None = None
 
     @classmethod

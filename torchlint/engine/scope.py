@@ -88,6 +88,11 @@ class RuleScope:
         return self._linter(self.rules, figures_of(self.settings.plugins))
 
     @cached_property
+    def without_fixes(self) -> Linter:
+        """The same, but it makes no fixes, which takes half of the time."""
+        return replace(self.linter, fixes=False)
+
+    @cached_property
     def every(self) -> Linter:
         """The same with all rules, selected or not."""
         from torchlint.engine.figures import Figures

@@ -11,10 +11,10 @@ import libcst as cst
 from torchlint.engine.grammar import (
     EXPRESSIONS,
     Children,
+    FileEdits,
     Handler,
     PairingError,
     PairWalk,
-    Twins,
     annotation,
     arguments,
     check,
@@ -93,8 +93,8 @@ def _import_from(_walk: PairWalk, node: cst.ImportFrom, twin: ast.ImportFrom) ->
     return () if isinstance(node.names, cst.ImportStar) else zipped(node.names, twin.names)
 
 
-def _body(block: cst.BaseSuite, twins: Sequence[ast.stmt]) -> Children:
-    return zipped(_flat(block.body), twins)
+def _body(block: cst.BaseSuite, edits: Sequence[ast.stmt]) -> Children:
+    return zipped(_flat(block.body), edits)
 
 
 def _flat(statements: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
@@ -108,10 +108,10 @@ def _flat(statements: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
     return found
 
 
-def _otherwise(node: cst.If | cst.Else | None, twins: Sequence[ast.stmt]) -> Children:
+def _otherwise(node: cst.If | cst.Else | None, edits: Sequence[ast.stmt]) -> Children:
     if node is None:
-        return zipped((), twins)
-    return zipped([node], twins) if isinstance(node, cst.If) else _body(node.body, twins)
+        return zipped((), edits)
+    return zipped([node], edits) if isinstance(node, cst.If) else _body(node.body, edits)
 
 
 def _if(walk: PairWalk, node: cst.If, twin: ast.If) -> Children:
@@ -146,9 +146,9 @@ def _with_item(walk: PairWalk, node: cst.WithItem, twin: ast.withitem) -> Childr
     return (node.item, twin.context_expr), walk.unwrap(node.asname, node.asname.name, twin.optional_vars)
 
 
-def _decorators(walk: PairWalk, nodes: Sequence[cst.Decorator], twins: Sequence[ast.expr]) -> Children:
-    check(len(nodes) == len(twins), "numbers of decorators")
-    return [walk.unwrap(node, node.decorator, twin) for node, twin in zip(nodes, twins, strict=True)]
+def _decorators(walk: PairWalk, nodes: Sequence[cst.Decorator], edits: Sequence[ast.expr]) -> Children:
+    check(len(nodes) == len(edits), "numbers of decorators")
+    return [walk.unwrap(node, node.decorator, twin) for node, twin in zip(nodes, edits, strict=True)]
 
 
 def _function(walk: PairWalk, node: cst.FunctionDef, twin: ast.FunctionDef | ast.AsyncFunctionDef) -> Children:
@@ -195,7 +195,7 @@ def _match(walk: PairWalk, node: cst.Match, twin: ast.Match) -> Children:
 
 
 def _case(_walk: PairWalk, node: cst.MatchCase, twin: ast.match_case) -> Children:
-    """Guard and body; patterns say nothing about values that a rule could ask, and stay without twins."""
+    """Guard and body; patterns say nothing about values that a rule could ask, and stay without edits."""
     return *optional(node.guard, twin.guard), *_body(node.body, twin.body)
 
 
@@ -236,7 +236,7 @@ else:
         return ()
 
 
-HANDLERS: dict[type[cst.CSTNode], tuple[Twins, Handler]] = dict(
+HANDLERS: dict[type[cst.CSTNode], tuple[FileEdits, Handler]] = dict(
     (
         *EXPRESSIONS.items(),
         entry(cst.Module, ast.Module, _module),

@@ -11,13 +11,17 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cache
 
 from torchlint.engine.broken import syntax_error
+from torchlint.engine.decisive import decisive
 from torchlint.engine.linking import linked
+from torchlint.engine.lint import Linter
 from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.notebooks import inner_name, outer_name, outside
 from torchlint.engine.result import Problem
 from torchlint.engine.scope import RuleScope
+from torchlint.engine.session_state import SessionState
 from torchlint.engine.syntax import Unparsed
 from torchlint.engine.unused import unused
 from torchlint.facts.analyses import Analyses
@@ -27,6 +31,7 @@ from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 from torchlint.rule import Finding
 from torchlint.settings.model import Settings
+from torchlint.sources.suppress import silencing
 from torchlint.sources.text import Source
 
 # Bytes of source that are analysed at once at most: 200,000 lines, for which about 500 MB are needed.
@@ -79,12 +84,40 @@ class Leftovers:
 
 @dataclass(frozen=True, slots=True)
 class LintTarget:
-    """A file to report on: its text, its rules, which findings are to be shown, and whether comments count."""
+    """A file to report on: its text, its rules, which findings are to be shown, and whether comments count.
+
+    ``fixes``: whether findings are to come with fixes.
+    """
 
     source: Source
     scope: RuleScope
     shown: Callable[[Finding], bool]
     heed: bool
+    fixes: bool = True
+
+    @classmethod
+    def of(cls, source: Source, scope: RuleScope, *, heed: bool, fixes: bool = True) -> LintTarget:
+        """The target that a file is with its settings."""
+        return cls(source, scope, _shown(source, scope, heed), heed, fixes)
+
+    @property
+    def linter(self) -> Linter:
+        """What looks at the file."""
+        return self.scope.linter if self.fixes else self.scope.without_fixes
+
+
+def _shown(source: Source, scope: RuleScope, heed: bool) -> Callable[[Finding], bool]:
+    """Whether a finding of a file is to be shown: no setting for the file, and no comment to heed, silences it."""
+
+    @cache
+    def silenced() -> tuple[Callable[[Finding], bool], frozenset[str]]:
+        return silencing(source), scope.ignored(source.path)
+
+    def shown(finding: Finding) -> bool:
+        by_comment, codes = silenced()
+        return finding.code not in codes and not (heed and by_comment(finding))
+
+    return shown
 
 
 @dataclass(eq=False, slots=True)
@@ -92,7 +125,8 @@ class Unit:
     """Files that hang together, those among them to report on, by name, and what went wrong.
 
     ``read`` gives the facts of all files, ``size`` is how many bytes they have: how much work the unit is.
-    ``leftovers`` counts what the unit forgets, where nobody else holds the facts.
+    ``leftovers`` counts what the unit forgets, where nobody else holds the facts. ``session``: what is kept between the
+    runs of a session; the unit then forgets nothing. ``texts`` are those of all its files, where there is a session.
     """
 
     read: Callable[[], Sequence[FileFacts]]
@@ -100,23 +134,43 @@ class Unit:
     targets: dict[str, LintTarget]
     settings: Settings
     leftovers: Leftovers | None = None
+    session: SessionState | None = None
+    texts: Sequence[tuple[str, bytes]] = ()
     problems: list[Problem] = field(default_factory=list)
     _analyses: Analyses | None = field(default=None, repr=False)
+    _found: dict[str, tuple[Settings, list[Finding]]] = field(default_factory=dict, repr=False)
+
+    def take(self, analyses: Analyses) -> None:
+        """Take over files that are linked."""
+        self._analyses = analyses
+
+    def reuse(self, before: Unit) -> None:
+        """Take over what an earlier run linked and found, if that was of the same texts and settings."""
+        if before.texts == self.texts and decisive(before.settings) == decisive(self.settings):
+            self._analyses = before._analyses
+            self._found.update(before._found)
 
     def analyses(self) -> Analyses:
         """The files linked; made once."""
         if self._analyses is None:
             if self.leftovers is not None:
                 self.leftovers.make_room(self.size)
-            self._analyses, problems = linked(self.read(), self.settings)
+            checkpoint = self.session.checkpoint if self.session is not None else lambda: None
+            self._analyses, problems = linked(self.read(), self.settings, checkpoint)
             self.problems += (replace(problem, path=outer_name(problem.path)) for problem in problems)
         return self._analyses
 
     def lint(self, name: str) -> list[Finding]:
         """The findings of one file to report on, without the suppressed ones; a crash is one of the problems."""
+        settings, linter = self.targets[name].scope.settings, self.targets[name].linter
+        known = self._found.get(name)
+        if known is not None and known[0] == settings:
+            return known[1]
         found: list[Finding] = []
         with kept_going(lambda error: self.problems.append(mishap(name, "linting", error))):
             found += self._findings(name)
+        if self.session is not None and not (self.problems or linter.problems or linter.unpaired):
+            self._found[name] = settings, found
         return found
 
     def _findings(self, name: str) -> Iterator[Finding]:
@@ -125,7 +179,7 @@ class Unit:
         analyses = self.analyses()
         facts = analyses[Project].files.get(inner_name(name))
         if facts is not None:
-            yield from map(outside, target.scope.linter.lint(analyses, facts, target.shown))
+            yield from map(outside, target.linter.lint(analyses, facts, target.shown))
         source, scope = target.source, target.scope
         idle = unused(source, scope.linter, scope.every, analyses, facts, heed=target.heed)
         yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
@@ -135,6 +189,8 @@ class Unit:
 
     def forget(self) -> None:
         """Let the facts go; who asks again has them made again."""
+        if self.session is not None:
+            return
         if self._analyses is not None and self.leftovers is not None:
             self.leftovers.add(self.size)
         self._analyses = None

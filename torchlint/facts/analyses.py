@@ -42,14 +42,22 @@ class Analyses:
     """The facts about one project: ``analyses[Loops]`` answers questions about loops.
 
     ``settings`` and the facts given at the start are what all others are built from. Nothing else is built before it
-    is asked for.
+    is asked for. ``checkpoint`` is called again and again while there is work, and may raise to end it.
     """
 
-    __slots__ = ("_above", "_asking", "_facts", "_given", "_rests_on", "_supposed", "settings")
+    __slots__ = ("_above", "_asking", "_facts", "_given", "_rests_on", "_supposed", "checkpoint", "settings")
 
-    def __init__(self, settings: Settings, given: Iterable[Fact], above: Analyses | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        given: Iterable[Fact],
+        above: Analyses | None = None,
+        *,
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:
         """Start with some facts; see ``supposing`` for ``above``."""
         self.settings = settings
+        self.checkpoint = checkpoint
         self._above = above
         self._facts: dict[type[Fact], Fact] = {type(fact): fact for fact in given}
         self._given = frozenset(self._facts)
@@ -83,13 +91,14 @@ class Analyses:
         if found is None:
             given: list[Fact] = [change(self[kind])]
             given += (self[each] for each in keeping)
-            found = self._supposed[kind, why] = Analyses(self.settings, given, self)
+            found = self._supposed[kind, why] = Analyses(self.settings, given, self, checkpoint=self.checkpoint)
         return found
 
     def _build(self, kind: type[Fact]) -> Fact:
         if kind in self._asking:
             circle = " -> ".join(each.__name__ for each in [*self._asking, kind])
             raise TypeError(f"a fact rests on itself: {circle}")
+        self.checkpoint()
         self._rests_on[kind] = set()
         self._asking.append(kind)
         try:

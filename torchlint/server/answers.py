@@ -57,9 +57,19 @@ class Answers:
     def _positions(self) -> Positions:
         return Positions(self.linted.source, self.units)
 
-    def diagnostics(self) -> list[types.Diagnostic]:
-        """One diagnostic for each finding, with the hot path as related information."""
-        return [self._diagnostic(finding) for finding in self.linted.findings]
+    def published(self) -> Iterator[tuple[str, int | None, list[types.Diagnostic]]]:
+        """What to publish: address, version and diagnostics of each document that the editor knows this one as."""
+        yield self.uri, self.version, [diagnostic for _, diagnostic in self.diagnostics()]
+
+    def diagnostics(self) -> Iterator[tuple[str, types.Diagnostic]]:
+        """One diagnostic for each finding, with the hot path as related information, and where it stands."""
+        for finding in self.linted.findings:
+            uri, _ = self._located(self._positioned(finding.start, finding.end))
+            yield uri, self._diagnostic(finding)
+
+    def inside(self, uri: str, place: types.Position) -> types.Position:  # noqa: ARG002  a notebook has several
+        """Where a place of a document that the editor knows is in the text that was linted."""
+        return place
 
     def actions(self, wanted: types.Range, only: Sequence[str] | None) -> Iterator[types.CodeAction]:
         """A quick fix for each finding that touches a range, and a comment that silences it."""
@@ -69,17 +79,21 @@ class Answers:
             for fix in _alternatives(finding.fix):
                 if fix.applicability is not Applicability.DISPLAY:
                     preferred = fix is finding.fix and fix.applicability is Applicability.SAFE
-                    yield self._action(_title(finding.code, fix), finding, self._fixed(fix), preferred=preferred)
+                    edit = self._fixed(fix)
+                    if edit is not None:
+                        yield self._action(_title(finding.code, fix), finding, edit, preferred=preferred)
         for finding in self._touching(wanted):
             after, left = with_noqa(self.linted.source, [finding], "")
             if not left and finding.level is not Level.ERROR:
                 title = f"Ignore {finding.code} on this line"
-                edits = self._document(between(self.linted.source, after))
-                yield self._action(title, finding, _together([edits]), preferred=False)
+                edits = self._edited(between(self.linted.source, after), self.linted.source)
+                if edits is not None:
+                    yield self._action(title, finding, _together(edits), preferred=False)
 
-    def fix_all(self, before: Source, after: Source) -> types.WorkspaceEdit:
+    def fix_all(self, before: Source, after: Source) -> types.WorkspaceEdit | None:
         """The edits that make one text of the document another."""
-        return _together([self._document(between(before, after), before)])
+        edits = self._edited(between(before, after), before)
+        return None if edits is None else _together(edits)
 
     def hover(
         self, place: types.Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Shipped]
@@ -131,14 +145,19 @@ class Answers:
         place = types.Range(types.Position(row, 0), types.Position(row + 1, 0))
         path = self.linted.root / hop.path
         # The document itself keeps the spelling that the editor gave it.
-        uri = self.uri if path == self.linted.source.path else uris.from_fs_path(str(path)) or self.uri
+        if path == self.linted.source.path:
+            uri, place = self._located(place)
+        else:
+            uri = uris.from_fs_path(str(path)) or self.uri
         return types.DiagnosticRelatedInformation(types.Location(uri, place), words)
 
-    def _touching(self, wanted: types.Range) -> Iterator[Finding]:
+    def _touching(self, wanted: types.Range) -> list[Finding]:
+        """The findings on whose rows, or on the rows of whose statement, a range lies; what it touches itself first."""
+        first, last = wanted.start.line + 1, wanted.end.line + 1
+        near = [each for each in self.linted.findings if _rows(each).start <= last and first < _rows(each).stop]
         start, end = (_place(place) for place in (wanted.start, wanted.end))
-        for finding in self.linted.findings:
-            if self._positions.place(finding.start) <= end and start <= self._positions.place(finding.end):
-                yield finding
+        place = self._positions.place
+        return sorted(near, key=lambda each: not (place(each.start) <= end and start <= place(each.end)))
 
     def _action(self, title: str, finding: Finding, edit: types.WorkspaceEdit, *, preferred: bool) -> types.CodeAction:
         return types.CodeAction(
@@ -149,14 +168,18 @@ class Answers:
             edit=edit,
         )
 
-    def _fixed(self, fix: PlainFix) -> types.WorkspaceEdit:
+    def _fixed(self, fix: PlainFix) -> types.WorkspaceEdit | None:
         """The edits of a fix in the document and in other files, which the editor makes together."""
-        own = [self._document(as_in_file(self.linted.source, fix.edits))] if fix.edits else []
+        source = self.linted.source
+        own = self._edited(as_in_file(source, fix.edits), source) if fix.edits else []
+        if own is None:
+            return None
         return _together([*own, *(self._other(self.linted.others[name], edits) for name, edits in fix.in_files)])
 
-    def _document(self, edits: Iterable[Edit], source: Source | None = None) -> types.TextDocumentEdit:
+    def _edited(self, edits: Iterable[Edit], source: Source) -> list[types.TextDocumentEdit] | None:
+        """Edits of a text of this document as the editor takes them; ``None`` where it has no place for one."""
         document = types.OptionalVersionedTextDocumentIdentifier(uri=self.uri, version=self.version)
-        return self._edits(document, source or self.linted.source, edits)
+        return [self._edits(document, source, edits)]
 
     def _other(self, source: Source, edits: Sequence[Edit]) -> types.TextDocumentEdit:
         uri = self.opened.get(source.path) or (uris.from_fs_path(str(source.path)) or "", None)
@@ -170,7 +193,19 @@ class Answers:
         return types.TextDocumentEdit(document, [_text_edit(positions, edit) for edit in edits])
 
     def _range(self, start: Position, end: Position) -> types.Range:
+        return self._located(self._positioned(start, end))[1]
+
+    def _positioned(self, start: Position, end: Position) -> types.Range:
         return _range(self._positions.place(start), self._positions.place(end))
+
+    def _located(self, found: types.Range) -> tuple[str, types.Range]:
+        """The document of the editor that holds a range of the text, and the range in it."""
+        return self.uri, found
+
+
+def _rows(finding: Finding) -> range:
+    """The rows of what a finding is about, and of its statement; of a compound one, of its header."""
+    return range(min(finding.start.row, finding.rows[0]), max(finding.end.row, finding.rows[1]) + 1)
 
 
 def _alternatives(fix: PlainFix | None) -> Iterator[PlainFix]:

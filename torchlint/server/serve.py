@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
@@ -12,16 +13,22 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from torchlint.engine.result import UnusableError
+from torchlint.engine.result import NoCodeError, UnusableError
+from torchlint.engine.session_state import AnalysisCancelled
 from torchlint.server.answers import FIX_ALL, SOURCE, Answers, wants_fix_all
-from torchlint.server.session import Linted, Outcome, Session
+from torchlint.server.notebooks import SYNCED, NotebookAnswers, NotebookCell, as_json
+from torchlint.server.session import NOTEBOOK, Linted, Outcome, Session
 from torchlint.settings.check import SettingsError
 from torchlint.sources.text import Source
 
 _Answer = TypeVar("_Answer")
+EXPLAIN_HOT = "torchlint.server.explainHot"
+"""A command that takes the address of a document and a 0-based line, and gives text."""
 
-# Seconds without a keystroke after which a document is linted.
+# Seconds without a keystroke after which an edited document is looked at, and after which its whole project is.
 _PAUSE = 0.25
+_REST = 1.0
+_CODE = types.NotebookCellKind.Code
 _WATCHED = ("**/*.py", "**/pyproject.toml", "**/torchlint.toml", "**/.torchlint.toml")
 
 
@@ -75,17 +82,20 @@ class Server(LanguageServer):
     def __init__(self, version: str) -> None:
         """Start without documents."""
         # Whole texts: pygls splits lines where neither editors nor Python do, and so misplaces partial changes.
-        super().__init__(SOURCE, version, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        sync = types.TextDocumentSyncKind.Full
+        super().__init__(SOURCE, version, text_document_sync_kind=sync, notebook_document_sync=SYNCED)
         self._session = Session()
         self._worker = ThreadPoolExecutor(max_workers=1)
         self._linted: dict[str, Linted] = {}
         self._turn = 0
+        self._settling: asyncio.Future[None] | None = None
         self._told: tuple[str, ...] = ()
         self._shut = False
         self.in_order = True
 
     def shutdown(self) -> None:
         """End now: the thread that reads is not waited for, since the next line may never come."""
+        self._turn += 1
         for pool in (self._worker, self.thread_pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -97,29 +107,86 @@ class Server(LanguageServer):
         """Take note that the editor leaves, asked for or not."""
         self.in_order = self._shut
 
-    async def refresh(self, pause: float = 0.0) -> None:
-        """Lint all open documents and publish what was found, unless something changes meanwhile."""
+    async def refresh(self, pause: float = 0.0, edited: str = "") -> None:
+        """Lint all open documents and publish what was found, unless something changes meanwhile.
+
+        Of a document that was ``edited`` a preview comes first, where there can be one.
+        """
         self._turn += 1
         turn = self._turn
-        await asyncio.sleep(pause)
-        if turn != self._turn:
-            return
-        texts = self._texts()
-        outcome = await self._work(lambda: self._session.lint({_path(uri): text for uri, text in texts.items()}))
-        if turn != self._turn:
-            return
-        self._take(outcome, texts)
+        settling = self._settling = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.sleep(pause)
+            if turn == self._turn and await self._previewed(edited, turn):
+                await asyncio.sleep(_REST)
+            if turn == self._turn:
+                await self._analyse(turn)
+        finally:
+            settling.set_result(None)
 
-    async def current(self, uri: str) -> Answers | None:
-        """The answers about a document as it is now; ``None`` for one that is not open."""
+    async def _previewed(self, uri: str, turn: int) -> bool:
+        """Publish what can be said of an edited document at once; whether there was anything to say."""
         texts = self._texts()
         if uri not in texts:
-            return None
-        known = self._linted.get(uri)
-        if known is None or known.source.text != texts[uri]:
-            outcome = await self._work(lambda: self._session.lint({_path(each): text for each, text in texts.items()}))
-            self._take(outcome, texts)
-        return self._answers(uri) if uri in self._linted else None
+            return False
+        by_path = {_path(each): text for each, text in texts.items()}
+        linted = await self._work(lambda: self._session.preview(_path(uri), by_path))
+        if linted is None or turn != self._turn or uri not in self._texts():
+            return False
+        self._publish(uri, linted)
+        return True
+
+    async def _analyse(self, turn: int) -> None:
+        """Lint all open documents as a whole, unless something changes meanwhile."""
+        texts = self._texts()
+        by_path = {_path(uri): text for uri, text in texts.items()}
+
+        def checkpoint() -> None:
+            if turn != self._turn:
+                raise AnalysisCancelled
+
+        async with self._progress(texts):
+            try:
+                outcome = await self._work(lambda: self._session.lint(by_path, checkpoint))
+            except AnalysisCancelled:
+                return
+        self._take(outcome, texts)
+
+    async def current(self, uri: str, *, wait: bool = False) -> Answers | None:
+        """The final answers about a document as it is now; ``None`` where it is closed, or changes meanwhile.
+
+        With ``wait`` its project is analysed when the user rests, else now.
+        """
+        if wait and self._settling is not None and not self._is_final(uri):
+            await asyncio.shield(self._settling)
+            return self._answers(uri) if self._is_final(uri) else None
+        if uri in self._texts() and not self._is_final(uri):
+            await self._analyse(self._turn)
+        return self._answers(uri) if self._is_final(uri) else None
+
+    def _is_final(self, uri: str) -> bool:
+        """Whether what was published of a document are the final findings in its text."""
+        return self._is_current(uri) and self._linted[uri].final
+
+    def _is_current(self, uri: str) -> bool:
+        """Whether what was published of a document was found in its text."""
+        known, text = self._linted.get(uri), self._texts().get(uri)
+        return known is not None and text is not None and known.is_of(text)
+
+    @asynccontextmanager
+    async def _progress(self, texts: Mapping[str, str]) -> AsyncIterator[None]:
+        """Tell the editor of an analysis that takes a while: the first one of a document."""
+        window = self.client_capabilities.window
+        if window is None or not window.work_done_progress or texts.keys() <= self._linted.keys():
+            yield
+            return
+        token = f"torchlint-{self._turn}"
+        await self.work_done_progress.create_async(token)
+        self.work_done_progress.begin(token, types.WorkDoneProgressBegin("torchlint", message="analysing the project"))
+        try:
+            yield
+        finally:
+            self.work_done_progress.end(token, types.WorkDoneProgressEnd())
 
     async def fix_all(self, uri: str) -> types.WorkspaceEdit | None:
         """The edits that ``--fix`` makes in a document; ``None`` where it makes none."""
@@ -132,7 +199,8 @@ class Server(LanguageServer):
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """The page of a rule."""
-        answers = await self.current(params.text_document.uri)
+        uri = self.home(params.text_document.uri)
+        answers = self._answers(uri) if self._is_current(uri) else await self.current(uri)
         if answers is None:
             return None
         path = answers.linted.source.path
@@ -140,12 +208,25 @@ class Server(LanguageServer):
             rules, figures = await self._work(lambda: self._session.rules(path))
         except SettingsError:  # it was told when the document was linted
             return None
-        return answers.hover(params.position, rules, figures)
+        return answers.hover(answers.inside(params.text_document.uri, params.position), rules, figures)
 
-    def forget(self, uri: str) -> None:
-        """Take the findings of a closed document from the editor."""
+    async def explain_hot(self, uri: str, line: int) -> str | None:
+        """Why a 0-based line runs as often as it does; ``None`` for a document that is not open."""
+        answers = await self.current(self.home(uri))
+        if answers is None:
+            return None
+        path = answers.linted.source.path
+        line = answers.inside(uri, types.Position(line, 0)).line
+        try:
+            return await self._work(lambda: self._session.explain(path, line + 1))
+        except NoCodeError as error:
+            return str(error)
+
+    def forget(self, uri: str, documents: Iterable[str]) -> None:
+        """Take the findings of a closed document from the editor, which knows it under some addresses."""
         self._linted.pop(uri, None)
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        for document in documents:
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document, []))
 
     def _fixed(self, path: Path, texts: dict[Path, str]) -> tuple[Source, Source] | None:
         try:
@@ -160,12 +241,8 @@ class Server(LanguageServer):
         """Publish what was found in the documents that are still open."""
         for uri in texts.keys() & self._texts().keys():
             linted = outcome.linted.get(_path(uri))
-            if linted is not None:
-                self._linted[uri] = linted
-                answers = self._answers(uri)
-                self.text_document_publish_diagnostics(
-                    types.PublishDiagnosticsParams(uri, answers.diagnostics(), answers.version)
-                )
+            if linted is not None and linted.is_of(self._texts()[uri]):
+                self._publish(uri, linted)
         told = tuple(dict.fromkeys(outcome.complaints))
         if told != self._told:
             self._told = told
@@ -173,20 +250,46 @@ class Server(LanguageServer):
                 message = types.ShowMessageParams(types.MessageType.Error, f"torchlint: {complaint}")
                 self.window_show_message(message)
 
+    def _publish(self, uri: str, linted: Linted) -> None:
+        self._linted[uri] = linted
+        for document, version, found in self._answers(uri).published():
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document, found, version))
+
     def _answers(self, uri: str) -> Answers:
-        document = self.workspace.get_text_document(uri)
-        units = self.workspace.position_encoding or types.PositionEncodingKind.Utf16
+        units = types.PositionEncodingKind(self.workspace.position_encoding or types.PositionEncodingKind.Utf16).value
         opened = {_path(each): (each, self.workspace.get_text_document(each).version) for each in self._texts()}
-        return Answers(uri, document.version, self._linted[uri], types.PositionEncodingKind(units).value, opened)
+        if uri in self._notebooks():
+            return NotebookAnswers(uri, None, self._linted[uri], units, opened, self._notebooks()[uri])
+        version = self.workspace.get_text_document(uri).version
+        return Answers(uri, version, self._linted[uri], units, opened)
+
+    def home(self, uri: str) -> str:
+        """The address of the document that is linted for an address: of a cell, that of its notebook."""
+        notebook = self.workspace.get_notebook_document(cell_uri=uri)
+        return uri if notebook is None else notebook.uri
+
+    def _notebooks(self) -> dict[str, list[NotebookCell]]:
+        """The Python cells of the open notebooks that are files."""
+        return {
+            notebook.uri: [self._cell(cell.document) for cell in notebook.cells if cell.kind is _CODE]
+            for notebook in self.workspace.notebook_documents.values()
+            if notebook.uri.startswith("file:")
+        }
+
+    def _cell(self, uri: str) -> NotebookCell:
+        document = self.workspace.get_text_document(uri)
+        return NotebookCell(uri, document.version, document.source)
 
     def _texts(self) -> dict[str, str]:
-        """The open Python documents that are files or are to become one."""
-        documents = self.workspace.text_documents.items()
-        return {
+        """The open Python documents that are files or are to become one, and notebooks as JSON."""
+        # By the address as the editor spells it: the keys of the workspace have lost their escapes.
+        documents = ((document.uri, document) for document in self.workspace.text_documents.values())
+        texts = {
             uri: document.source
             for uri, document in documents
-            if document.language_id in ("python", None, "") and uri.startswith("file:") and not uri.endswith(".ipynb")
+            if document.language_id in ("python", None, "") and uri.startswith("file:") and not uri.endswith(NOTEBOOK)
         }
+        return {**texts, **{uri: as_json(cells) for uri, cells in self._notebooks().items()}}
 
 
 def _path(uri: str) -> Path:
@@ -223,8 +326,8 @@ def server(version: str) -> Server:
         await ls.refresh()
 
     @made.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def changed(ls: Server, _params: types.DidChangeTextDocumentParams) -> None:
-        await ls.refresh(_PAUSE)
+    async def changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+        await ls.refresh(_PAUSE, params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(ls: Server, _params: types.DidSaveTextDocumentParams) -> None:
@@ -236,11 +339,34 @@ def server(version: str) -> Server:
 
     @made.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-        ls.forget(params.text_document.uri)
+        uri = params.text_document.uri
+        ls.forget(uri, [uri])
         await ls.refresh()
 
+    _follow_notebooks(made)
     _answer(made)
     return made
+
+
+def _follow_notebooks(made: Server) -> None:
+    """What the editor says of notebooks."""
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    async def notebook_opened(ls: Server, _params: types.DidOpenNotebookDocumentParams) -> None:
+        await ls.refresh()
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    async def notebook_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+        await ls.refresh(_PAUSE, params.notebook_document.uri)
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    async def notebook_saved(ls: Server, _params: types.DidSaveNotebookDocumentParams) -> None:
+        await ls.refresh()
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    async def notebook_closed(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+        ls.forget(params.notebook_document.uri, [cell.uri for cell in params.cell_text_documents])
+        await ls.refresh()
 
 
 def _answer(made: Server) -> None:
@@ -249,11 +375,15 @@ def _answer(made: Server) -> None:
 
     @made.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(kinds, resolve_provider=True))
     async def code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-        uri, only = params.text_document.uri, params.context.only
-        answers = await ls.current(uri)
+        shown, only = params.text_document.uri, params.context.only
+        uri = ls.home(shown)
+        # Editors ask wherever the cursor goes, also while the user types.
+        unasked = params.context.trigger_kind is types.CodeActionTriggerKind.Automatic
+        answers = await ls.current(uri, wait=unasked)
         if answers is None:
             return []
-        actions = list(answers.actions(params.range, only))
+        wanted = types.Range(answers.inside(shown, params.range.start), answers.inside(shown, params.range.end))
+        actions = list(answers.actions(wanted, only))
         if wants_fix_all(only) and answers.linted.findings:
             action = types.CodeAction("torchlint: fix all safe", FIX_ALL, data={"uri": uri})
             if _resolves(ls.client_capabilities):
@@ -269,6 +399,10 @@ def _answer(made: Server) -> None:
         if isinstance(uri, str):
             action.edit = await ls.fix_all(uri)
         return action
+
+    @made.command(EXPLAIN_HOT)
+    async def explain_hot(ls: Server, uri: str, line: int) -> str | None:
+        return await ls.explain_hot(uri, line)
 
     @made.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 
+from torchlint.engine.explaining import explain_open
 from torchlint.engine.figures import Shipped, shipped
-from torchlint.engine.linting import Parsed
-from torchlint.engine.result import Result, UnusableError
+from torchlint.engine.preview import previewed
+from torchlint.engine.result import NoCodeError, Result, UnusableError
 from torchlint.engine.rules import load_rules
 from torchlint.engine.run import Reach, check
+from torchlint.engine.session_state import SessionState
 from torchlint.late import dataclass
+from torchlint.report.hotness import render
 from torchlint.rule import Finding, Rule
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import Nested, load_settings
 from torchlint.settings.model import Settings
 from torchlint.settings.root import located, project_root
 from torchlint.sources.globs import Globs
+from torchlint.sources.notebook import NotebookError, read_notebook
 from torchlint.sources.text import Source
+
+NOTEBOOK = ".ipynb"
+# Columns of what explains a line.
+_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,8 @@ class Linted:
     """What was found in the text of one document; ``root`` is the folder that paths in findings start from.
 
     ``docs`` is the address of the documentation of the rules, empty where there is none. ``others`` are the texts of
-    the other files that fixes change, by name.
+    the other files that fixes change, by name. ``final``: its project was analysed as a whole. ``text`` is what the
+    editor has: of a notebook, JSON.
     """
 
     source: Source
@@ -35,6 +45,12 @@ class Linted:
     findings: tuple[Finding, ...] = ()
     docs: str = ""
     others: Mapping[str, Source] = field(default_factory=dict)
+    final: bool = True
+    text: str = ""
+
+    def is_of(self, text: str) -> bool:
+        """Whether it was found in this text."""
+        return self.text == text
 
 
 @dataclass(slots=True)
@@ -45,23 +61,51 @@ class Outcome:
     complaints: list[str] = field(default_factory=list)
 
 
+def _go_on() -> None:
+    """Let the work go on."""
+
+
 @dataclass(slots=True)
 class Session:
     """The work of one server; not for two threads at once."""
 
-    _parsed: dict[Path, Parsed] = field(default_factory=dict)
+    _states: dict[Path, SessionState] = field(default_factory=dict)
+    _checkpoint: Callable[[], None] = _go_on
 
-    def lint(self, texts: Mapping[Path, str]) -> Outcome:
-        """Lint open documents by their absolute paths, whether there are such files or not."""
+    def preview(self, path: Path, texts: Mapping[Path, str]) -> Linted | None:
+        """What can be said of an edited document at once; ``None`` where its project must be analysed as a whole."""
+        root = project_root(path)
+        state = self._states.get(root)
+        if state is None:
+            return None
+        sources = [_source(each, text, root) for each, text in texts.items() if project_root(each) == root]
+        source = next(source for source in sources if source.path == path)
+        found = previewed(state, source.name, {each.name: each for each in sources})
+        if found is None or state.run is None:
+            return None
+        return Linted(source, root, tuple(found), state.run.settings.docs_url or "", final=False, text=texts[path])
+
+    def lint(self, texts: Mapping[Path, str], checkpoint: Callable[[], None] = _go_on) -> Outcome:
+        """Lint open documents by their absolute paths, whether there are such files or not.
+
+        ``checkpoint`` is called again and again, and may raise ``AnalysisCancelled``.
+        """
+        self._checkpoint = checkpoint
+        try:
+            return self._lint(texts)
+        finally:
+            self._checkpoint = _go_on
+
+    def _lint(self, texts: Mapping[Path, str]) -> Outcome:
         outcome = Outcome()
         by_root: dict[Path, dict[Path, str]] = {}
         for path, text in texts.items():
             by_root.setdefault(project_root(path), {})[path] = text
-        for root in self._parsed.keys() - by_root.keys():
-            del self._parsed[root]
+        for root in self._states.keys() - by_root.keys():
+            del self._states[root]
         for root, mine in by_root.items():
             sources = {path: _source(path, text, root) for path, text in mine.items()}
-            outcome.linted.update((path, Linted(source, root)) for path, source in sources.items())
+            outcome.linted.update((path, Linted(source, root, text=mine[path])) for path, source in sources.items())
             try:
                 settings = _settings(root, fix=False)
                 result = self._check(settings, list(sources.values()))
@@ -73,7 +117,7 @@ class Session:
                 own = tuple(finding for finding in result.findings if finding.path == source.name)
                 changed = {name for finding in own if finding.fix for name, _ in finding.fix.in_files}
                 others = {name: result.sources[name] for name in changed}
-                outcome.linted[path] = Linted(source, root, own, settings.docs_url or "", others)
+                outcome.linted[path] = Linted(source, root, own, settings.docs_url or "", others, text=mine[path])
         return outcome
 
     def fixed(self, path: Path, texts: Mapping[Path, str]) -> tuple[Source, Source] | None:
@@ -89,6 +133,20 @@ class Session:
         file = next((file for file in result.fixed.values() if file.before.path == path), None)
         return (file.before, file.after) if file is not None else None
 
+    def explain(self, path: Path, row: int) -> str:
+        """Why a line of a document runs as often as it does, as text, by the last run over it.
+
+        Raises:
+            NoCodeError: no statement stands on that row, or the text cannot be read.
+        """
+        root = project_root(path)
+        name = Path(os.path.relpath(located(path), root)).as_posix()
+        state = self._states.get(root)
+        if state is None:
+            raise NoCodeError(f"{name} is not open")
+        why = explain_open(state, name, row)
+        return render(f"{name}:{row}", why, color=False, unicode=True, width=_WIDTH)
+
     def rules(self, path: Path) -> tuple[Mapping[str, type[Rule]], Mapping[str, Shipped]]:
         """All rules that a document's settings know and what was measured and counted for them, by code.
 
@@ -101,10 +159,12 @@ class Session:
     def _check(self, settings: Settings, sources: Sequence[Source]) -> Result:
         own = Nested(settings, {})
         opened = [source for source in sources if _is_linted(source, own(source.path))]
-        parsed = self._parsed.setdefault(settings.root, {})
-        return check(
-            (), settings, own=own, opened=opened, parsed=parsed, reach=Reach.OWN if settings.fix else Reach.PROJECT
-        )
+        state = self._states.setdefault(settings.root, SessionState(self._check_in))
+        reach = Reach.OWN if settings.fix else Reach.PROJECT
+        return check((), settings, own=own, opened=opened, parsed=state.parsed, reach=reach, session=state)
+
+    def _check_in(self) -> None:
+        self._checkpoint()
 
 
 def _settings(root: Path, *, fix: bool) -> Settings:
@@ -114,7 +174,7 @@ def _settings(root: Path, *, fix: bool) -> Settings:
 
 def _is_linted(source: Source, settings: Settings) -> bool:
     """Whether Python could read a text, and the settings do not leave the document out."""
-    if "\0" in source.text:
+    if "\0" in source.text or (source.path.suffix == NOTEBOOK and source.notebook is None):
         return False
     return not Globs((*settings.exclude, *settings.extend_exclude), settings.root).covers(source.path)
 
@@ -122,4 +182,7 @@ def _is_linted(source: Source, settings: Settings) -> bool:
 def _source(path: Path, text: str, root: Path) -> Source:
     name = Path(os.path.relpath(located(path), root)).as_posix()
     utf8 = text.encode("utf-8", "replace")
+    if path.suffix == NOTEBOOK:
+        with suppress(NotebookError):
+            return read_notebook(utf8, path, name)
     return Source(path, name, utf8.decode(), utf8, raw=utf8)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import sys
 from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.exporting import of_library
+from torchlint.facts.code.linking import is_standard
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
@@ -19,7 +19,7 @@ from torchlint.rule.site import Site
 
 _SETTING = (b"set_default_tensor_type", b"set_default_dtype", b"set_default_device")
 # Modules besides torch, of which no context says where tensors are made.
-_HARMLESS = frozenset({"builtins", "numpy", "tqdm", *sys.stdlib_module_names})
+_HARMLESS = frozenset({"numpy", "tqdm"})
 
 
 @dataclass(eq=False, slots=True)
@@ -65,7 +65,7 @@ class TensorDefaults(Fact):
             return kind is not Kind.DEVICE
         name = (self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else ""
         module = name.partition(".")[0]
-        return (module == "torch" and name != "torch.device") or module in _HARMLESS
+        return (module == "torch" and name != "torch.device") or module in _HARMLESS or is_standard(module)
 
 
 def defaults_unset(site: Site) -> bool:

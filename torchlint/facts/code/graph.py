@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, passed, stores_of
+from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
@@ -95,41 +96,84 @@ class CallGraph(Fact):
         yield from ((caller.facts, caller.call) for caller in self.callers.get(scope, ()))
         yield from ((run.facts, run.node) for run in self.runs.get(scope, ()))
 
+    def edited(self, edits: FileEdits) -> CallGraph:
+        """The graph without the calls of edited files, and with what their functions are now in place of the old ones.
 
-def call_graph(project: Project) -> tuple[CallGraph, Values]:
-    """Resolve every call of the project.
+        Their new calls are still to be resolved.
+        """
+        kept = CallGraph(self.groups, weak=self.weak - edits.calls, sole=self.sole - edits.calls, built=set(self.built))
+        kept.unlinked, kept.open = set(self.unlinked), set(self.open)
+        kept.callees = {
+            call: tuple(edits.current(scopes)) for call, scopes in self.callees.items() if call not in edits.calls
+        }
+        kept.receivers = {call: found for call, found in self.receivers.items() if call not in edits.calls}
+        for table, other in ((self.callers, kept.callers), (self.wrapped, kept.wrapped)):
+            for scope, callers in table.items():
+                staying = [caller for caller in callers if not edits.is_old(caller.facts)]
+                if staying and (now := edits.scope(scope)) is not None:
+                    other[now] = staying
+        for scope, runs in self.runs.items():
+            staying_runs = [run for run in runs if not edits.is_old(run.facts)]
+            if staying_runs and (now := edits.scope(scope)) is not None:
+                kept.runs[now] = [replace(run, target=now) for run in staying_runs]
+        for (node, scope), callers in self.via.items():
+            if node not in edits.calls and (now := edits.scope(scope)) is not None:
+                kept.via[node, now] = [caller for caller in callers if not edits.is_old(caller.facts)]
+        return kept
+
+
+def call_graph(project: Project, checkpoint: Callable[[], None] = lambda: None) -> tuple[CallGraph, Values]:
+    """Resolve every call of the project; ``checkpoint`` is called before each file (see ``Analyses``).
 
     Receivers may depend on parameters, and these on the callers found so far, so the calls that stay open are tried
     again with what the first round found; what is open then is linked by name where few methods have it. Last come
     calls of parameters that such a link fills: a function that is handed to an object whose class is not known.
     """
     graph = CallGraph(components(project))
-    values = Values(project, provisional=True)
-    resolver = _Resolver(project, graph, values)
-    pending = resolver.first_round()
+    return graph, _resolved(project, graph, Values(project, provisional=True), list(project.files.values()), checkpoint)
+
+
+def call_graph_after(project: Project, graph: CallGraph, values: Values, edits: FileEdits) -> tuple[CallGraph, Values]:
+    """The graph of a project in which files were edited: their calls are resolved, and those of the rest are kept."""
+    kept = graph.edited(edits)
+    return kept, _resolved(project, kept, values.edited(project, kept.callers, edits), list(edits.files.values()))
+
+
+def _resolved(
+    project: Project,
+    graph: CallGraph,
+    values: Values,
+    files: Sequence[FileFacts],
+    checkpoint: Callable[[], None] = lambda: None,
+) -> Values:
+    """Resolve the calls of some files; gives the values by all callers that are known then."""
+    resolver = _Resolver(project, graph, values, files)
+    pending = resolver.first_round(checkpoint)
     resolver.started()
     resolver.values = values.again(graph.callers, provisional=True)
     resolver.linked = True
     left = resolver.again(pending)
     link_by_name(project, graph, resolver.values, left)
     resolver.handed(left)
-    return graph, resolver.values.again(graph.callers)
+    return resolver.values.again(graph.callers)
 
 
 class _Resolver:
-    """Finds the targets of calls."""
+    """Finds the targets of the calls in some files."""
 
-    def __init__(self, project: Project, graph: CallGraph, values: Values) -> None:
+    def __init__(self, project: Project, graph: CallGraph, values: Values, files: Sequence[FileFacts]) -> None:
         self.project = project
+        self.files = files
         self.graph = graph
         self.values = values
         self.groups = graph.groups
         self.names = _callable_names(project)
         self.linked = False
 
-    def first_round(self) -> list[tuple[FileFacts, ast.Call]]:
+    def first_round(self, checkpoint: Callable[[], None]) -> list[tuple[FileFacts, ast.Call]]:
         pending = []
-        for facts in self.project.files.values():
+        for facts in self.files:
+            checkpoint()
             for scope in facts.scopes:
                 for call in scope.calls:
                     if self._candidate(call) and not self._resolve(facts, call):
@@ -378,7 +422,7 @@ class _Resolver:
 
     def started(self) -> None:
         """Note what processes and threads are given for the parameters of the function that they run."""
-        for facts in self.project.files.values():
+        for facts in self.files:
             text = facts.source.utf8
             if b"target" not in text and b"spawn" not in text:
                 continue

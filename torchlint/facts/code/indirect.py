@@ -34,10 +34,12 @@ _EACH = frozenset(
 )
 
 
-def indirect(project: Project, graph: CallGraph, values: Values) -> dict[Scope, protocols.EntryPoint]:
-    """Record all such places in the graph; gives the functions that are handed to frameworks, which call them."""
+def indirect(
+    project: Project, graph: CallGraph, values: Values, files: Iterable[FileFacts]
+) -> dict[Scope, protocols.EntryPoint]:
+    """Record such places of some files in the graph; gives the functions that are handed to frameworks to call."""
     finder = _Finder(project, graph, values)
-    for facts in project.files.values():
+    for facts in files:
         finder.read(facts)
     finder.held()
     return finder.given

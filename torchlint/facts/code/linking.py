@@ -87,7 +87,7 @@ class Modules(Generic[_File]):
         if not candidates:
             return None
         here = path.split("/")[:-1]
-        foreign = dotted in sys.stdlib_module_names or dotted.partition(".")[0] in _LIBRARIES
+        foreign = is_standard(dotted) or dotted.partition(".")[0] in _LIBRARIES
         best: tuple[bool, int, int, str] | None = None
         found = None
         for candidate in candidates:
@@ -116,6 +116,11 @@ class _Name:
 
     path: str
     module: str
+
+
+def is_standard(module: str) -> bool:
+    """Return whether a module by its name is one of Python's own: the ``builtins``, or of the standard library."""
+    return module in sys.stdlib_module_names
 
 
 def connected(imports: Mapping[str, Sequence[str]]) -> list[frozenset[str]]:

@@ -12,6 +12,7 @@ from itertools import chain
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.backends import Backends
+from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.hierarchy import hierarchy
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
@@ -61,6 +62,14 @@ class Project(Fact):
     _quoted: frozenset[bytes] | None = None
     _mentioned: frozenset[str] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
+
+    def edited(self, edits: FileEdits) -> Project:
+        """The project with edited files in place of the old ones; what names mean in the rest is kept."""
+        project = link((edits.files.get(facts, facts) for facts in self.files.values()), self.models)
+        project._names.update(self._names)
+        project._canonical.update(self._canonical)
+        project._definitions = self._definitions
+        return project
 
     # names ----------------------------------------------------------------------------------------------------------
 

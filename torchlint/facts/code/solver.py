@@ -69,6 +69,10 @@ class Solver(Generic[Key, Answer]):
         """Take over answers that another solver found for the same questions."""
         self._memory.update(answers)
 
+    def about(self, wanted: Callable[[Key], bool]) -> dict[Key, Answer]:
+        """The answers to some of the questions so far."""
+        return {key: answer for key, answer in self._memory.items() if wanted(key)}
+
     @property
     def idle(self) -> bool:
         """Whether no question is open, so that all answers are final."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -64,9 +65,19 @@ class Heat(Fact):
         roots = find_roots(project, graph, values, guards)
         seen = Observations.of(settings.observed)
         found = cls(project, graph, guards, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
-        Spreading(found).spread()
-        found.settle()
-        return found
+        return found._spread()
+
+    def edited(self, project: Project, graph: CallGraph, values: Values, edits: FileEdits) -> Heat:
+        """How often the code of a project runs in which files were edited; where the rest stands is kept."""
+        roots = self.roots.edited(project, graph, values, self.guards, edits)
+        found = Heat(project, graph, self.guards, roots, values, self.hot, self.cold, self.observed)
+        found.places.keep(self.places)
+        return found._spread()
+
+    def _spread(self) -> Heat:
+        Spreading(self).spread()
+        self.settle()
+        return self
 
     def __post_init__(self) -> None:
         self.places = Places(self.project, self.graph, self.roots, self.guards)

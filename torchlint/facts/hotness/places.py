@@ -196,6 +196,12 @@ class Places:
         self.flags = Flags(self.project, self.graph, self.guards, missing, SettingDefaults(self.project))
         self.options = Options(self.project, self.graph)
 
+    def keep(self, before: Places) -> None:
+        """Take over where nodes stand; an edited file has other nodes."""
+        self._locals.update(before._locals)
+        self._blocks.update(before._blocks)
+        self._before.update(before._before)
+
     def _rooted(self, loop: ast.AST) -> bool:
         """Whether a loop is a root, or stands around one."""
         return loop in self.roots.loops or loop in self.roots.episodes

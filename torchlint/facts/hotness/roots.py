@@ -9,6 +9,7 @@ from dataclasses import field
 from itertools import takewhile
 from typing import TypeGuard
 
+from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
 from torchlint.facts.code.model import Bind, FileFacts, Scope
@@ -48,6 +49,9 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # A program that runs fewer rounds in all is a trial of it.
 _TRIAL = 5
 
+Begun = tuple[Scope, ast.Call, str]
+"""A call that steps an environment or runs a gradient update, where it stands, and which of the two it does."""
+
 
 @dataclass(eq=False, slots=True)
 class Roots:
@@ -58,7 +62,8 @@ class Roots:
     ``functions`` are roots; ``updating`` the
     branches that hold a gradient update themselves; ``paced`` the statements that hold one, or a call that leads to
     one, with no loop between; ``aside`` the statements that run instead of a step, when a worker
-    is sent another command; ``fitting`` the functions that hold a loop of updates.
+    is sent another command; ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are
+    handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -72,6 +77,14 @@ class Roots:
     paced: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
+    given: dict[Scope, EntryPoint] = field(default_factory=dict)
+    begun: dict[FileFacts, list[Begun]] = field(default_factory=dict)
+
+    def edited(self, project: Project, graph: CallGraph, values: Values, guards: Guards, edits: FileEdits) -> Roots:
+        """The roots of a project in which files were edited: what begins in the rest is not looked for again."""
+        kept = Roots(begun={facts: begun for facts, begun in self.begun.items() if not edits.is_old(facts)})
+        kept.given = {now: entry for scope, entry in self.given.items() if (now := edits.scope(scope)) is not None}
+        return _found_roots(kept, project, graph, values, guards, list(edits.files.values()))
 
 
 def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
@@ -91,27 +104,24 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
 
 def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guards) -> Roots:
     """Find all roots of a project, and the places that run functions without calling them."""
-    roots = Roots(protocols=indirect(project, graph, values))
-    found: list[tuple[Scope, ast.Call, str]] = []
-    for facts in project.files.values():
-        if cold_file(facts.path):
-            continue
-        for scope in facts.scopes:
-            for call in scope.calls:
-                kind = _kind(facts, call, values)
-                if not kind or _demo(enclosing_loop(facts, call, scope)):
-                    continue
-                if kind == "update" and _has_own_loop(graph, call):
-                    continue
-                if _lives_for_one(scope, call) if kind == "step" else _primes(scope, call):
-                    continue
-                found.append((scope, call, kind))
-                if kind == "update":
-                    roots.updating.update(_branches(scope, call))
+    return _found_roots(Roots(), project, graph, values, guards, list(project.files.values()))
+
+
+def _found_roots(
+    roots: Roots, project: Project, graph: CallGraph, values: Values, guards: Guards, files: Sequence[FileFacts]
+) -> Roots:
+    """Look into some files, and find the roots that these and what is known of the others lead to."""
+    for scope, entry in indirect(project, graph, values, files).items():
+        roots.given.setdefault(scope, entry)
+    roots.protocols = dict(roots.given)
+    roots.begun.update((facts, list(_begun(facts, graph, values))) for facts in files if not cold_file(facts.path))
+    found = [each for facts in project.files.values() for each in roots.begun.get(facts, ())]
     stepping: dict[Scope, list[ast.AST]] = {}
     for scope, call, kind in found:
         if kind == "step":
             stepping.setdefault(scope, []).append(call)
+        else:
+            roots.updating.update(_branches(scope, call))
     for scope, steps in stepping.items():
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
@@ -123,6 +133,19 @@ def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guard
     _protocols(project, roots)
     _drive(project, graph, roots)
     return roots
+
+
+def _begun(facts: FileFacts, graph: CallGraph, values: Values) -> Iterator[Begun]:
+    """The steps and updates of a file."""
+    for scope in facts.scopes:
+        for call in scope.calls:
+            kind = _kind(facts, call, values)
+            if not kind or _demo(enclosing_loop(facts, call, scope)):
+                continue
+            if kind == "update" and _has_own_loop(graph, call):
+                continue
+            if not (_lives_for_one(scope, call) if kind == "step" else _primes(scope, call)):
+                yield scope, call, kind
 
 
 def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
@@ -270,7 +293,7 @@ def _climb(
     receivers: Receivers,
     programs: Programs,
     guards: Guards,
-    found: Sequence[tuple[Scope, ast.Call, str]],
+    found: Sequence[Begun],
 ) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 

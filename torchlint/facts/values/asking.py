@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
@@ -19,6 +20,14 @@ from torchlint.rule import UNKNOWN, Kind, Value
 
 Question = Scope | tuple[FileFacts, ast.expr | Binding | Reaching] | tuple[str, str]
 """What a function returns, what an expression, a binding or several are, what an attribute of a class is."""
+
+
+def concerns(question: Question, edits: FileEdits) -> bool:
+    """Whether a question is one about an edited file."""
+    if isinstance(question, Scope):
+        return edits.is_old(question.file)
+    place = question[0]
+    return place in edits.classes if isinstance(place, str) else edits.is_old(place)
 
 
 @dataclass(eq=False, slots=True)

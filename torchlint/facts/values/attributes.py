@@ -15,7 +15,7 @@ from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, TENSOR, join
+from torchlint.facts.values.join import HOST, TENSOR, join, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import distribution_attribute
 from torchlint.late import dataclass
@@ -56,6 +56,16 @@ class Attributes:
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return self.ask.attribute(source.name, attr)
         return UNKNOWN
+
+    def saved(self, facts: FileFacts, node: ast.Attribute) -> Value:
+        """What ``ctx.saved_tensors`` holds in a method of a class: what another method of it saved for the backward."""
+        owner = facts.scope_of(node).owner
+        calls = [call for method in methods(owner) for call in method.calls] if owner is not None else []
+        saving = [call for call in calls if getattr(call.func, "attr", "") == "save_for_backward"]
+        given = self.ask.arguments(facts, saving[0].args) if len(saving) == 1 else None
+        if given is None:
+            return UNKNOWN
+        return self.ask.guess(tuple_of(*(each if each.kind is Kind.TENSOR else TENSOR for each in given)))
 
     def _sets(self, source: Value, attr: str) -> bool:
         """Whether a class of the project sets an attribute itself: ``self.bias = bias``, a flag."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import Caller, methods, passed
+from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
@@ -17,7 +18,7 @@ from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
 from torchlint.facts.values.annotations import Annotations, is_typed_dict
 from torchlint.facts.values.arrays import array_item
-from torchlint.facts.values.asking import Ask, Question
+from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict
@@ -81,6 +82,16 @@ class Values(Fact):
         values._ask.guessed = self._ask.guessed
         if isinstance(self._ask.solver, Provisional):
             values._ask.solver.learn(self._ask.solver.lasting())
+        return values
+
+    def edited(self, project: Project, callers: Mapping[Scope, list[Caller]], edits: FileEdits) -> Values:
+        """Values of a project in which files were edited; answers about the rest are kept as they were.
+
+        They may rest on what the edit changed, so they are no proof.
+        """
+        values = Values(project, callers, provisional=True, guesses=self.guesses, _arrays=self._arrays)
+        values._ask.guessed = self._ask.guessed
+        values._ask.solver.learn(self._ask.solver.about(lambda question: not concerns(question, edits)))
         return values
 
     @property
@@ -472,19 +483,9 @@ class Values(Fact):
             if source == UNKNOWN and node.attr in table()["outputs"]["attributes"]:
                 return self._ask.guess(TENSOR)
             if source == UNKNOWN and node.attr == "saved_tensors":
-                return self._saved(facts, node)
+                return self._attributes.saved(facts, node)
             return operators.by_name(node.attr)
         return result
-
-    def _saved(self, facts: FileFacts, node: ast.Attribute) -> Value:
-        """What ``ctx.saved_tensors`` holds in a method of a class: what another method of it saved for the backward."""
-        owner = facts.scope_of(node).owner
-        calls = [call for method in methods(owner) for call in method.calls] if owner is not None else []
-        saving = [call for call in calls if getattr(call.func, "attr", "") == "save_for_backward"]
-        given = self._ask.arguments(facts, saving[0].args) if len(saving) == 1 else None
-        if given is None:
-            return UNKNOWN
-        return self._ask.guess(tuple_of(*(each if each.kind is Kind.TENSOR else TENSOR for each in given)))
 
     def _envs_return_arrays(self) -> bool:
         if self._arrays is None:
