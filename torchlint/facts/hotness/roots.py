@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import takewhile
 from typing import TypeGuard
 
 from torchlint.facts.code.file_edits import FileEdits
@@ -19,6 +18,7 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
+from torchlint.facts.hotness.around import around, branches, unlooped
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.entering import MOST
 from torchlint.facts.hotness.evaluation import begins_episode
@@ -121,7 +121,7 @@ def _found_roots(
         if kind == "step":
             stepping.setdefault(scope, []).append(call)
         else:
-            roots.updating.update(_branches(scope, call))
+            roots.updating.update(branches(scope, call))
     for scope, steps in stepping.items():
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
@@ -321,10 +321,10 @@ def _climb(
             if not _demo(loop) and not _trial(scope, loop, programs):
                 roots.loops.setdefault(loop, set()).add(kind)
                 if kind == "update" and call not in receivers.graph.weak:
-                    roots.paced.update(_unlooped(scope, call))
+                    roots.paced.update(unlooped(scope, call))
             continue
         if kind == "update" and call not in receivers.graph.weak:
-            roots.paced.update(_unlooped(scope, call))
+            roots.paced.update(unlooped(scope, call))
         if kind == "step" and scope in looping:
             continue  # what a function does before its loop of steps is set-up
         classes = seen.setdefault((scope, kind, fresh), set())
@@ -345,7 +345,7 @@ def _climb(
             if not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
             elif kind == "update" and node not in receivers.graph.weak:
-                roots.paced.update(_unlooped(home, node))
+                roots.paced.update(unlooped(home, node))
 
 
 def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
@@ -377,7 +377,7 @@ def _resets(scope: Scope) -> list[ast.Attribute]:
         for call in scope.calls
         if isinstance(call.func, ast.Attribute)
         and call.func.attr == "reset"
-        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in _around(scope, call))
+        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in around(scope, call))
     ]
 
 
@@ -390,39 +390,21 @@ def _starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     return any(reset.lineno < step.lineno and ast.unparse(reset.value) == env for reset in resets)
 
 
-def _around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function that hold a node."""
-    current = scope.file.parent.get(node)
-    while current is not None and current is not scope.node:
-        yield current
-        current = scope.file.parent.get(current)
-
-
-def _unlooped(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function that hold a node, up to the innermost loop around it."""
-    return takewhile(lambda current: not isinstance(current, _LOOPS), _around(scope, node))
-
-
 def _shown(scope: Scope, node: ast.AST) -> bool:
     """Whether a node runs only at the intervals at which a program shows what it has learned."""
     child = node
-    for current in _around(scope, node):
+    for current in around(scope, node):
         if isinstance(current, ast.If) and child in current.body and shows_at_intervals(current.test):
             return True
         child = current
     return False
 
 
-def _branches(scope: Scope, node: ast.AST) -> list[ast.If]:
-    """The conditions that a node of a function stands under, innermost first."""
-    return [current for current in _around(scope, node) if isinstance(current, ast.If)]
-
-
 def _other_commands(scope: Scope, steps: Sequence[ast.AST]) -> Iterator[ast.stmt]:
     """What a worker does instead of a step: ``elif command == "get_spaces": ...``."""
     stepping = {node for step in steps for node in scope.file.ancestors(step)}
     for step in steps:
-        chain = [node for node in _branches(scope, step) if _command(scope.file, node)]
+        chain = [node for node in branches(scope, step) if _command(scope.file, node)]
         part: ast.stmt | None = chain[-1] if chain else None
         while isinstance(part, ast.If) and _command(scope.file, part):
             if stepping.isdisjoint(part.body):
