@@ -410,9 +410,7 @@ class Values(Fact):
         idle = self.project.unused()
         self._ask.solver.passing()
         callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
-        known = join(
-            [*self._registered(scope, binding.target), *(self._given(scope, binding, each) for each in callers)]
-        )
+        known = join([*self._registered(scope, binding.target), *(self._given(scope, binding, c) for c in callers)])
         if annotated.kind is Kind.DEVICE:
             told = known is not None and known.kind is Kind.DEVICE and not self.project.is_handed_over(scope)
             return known if told else annotated
