@@ -435,6 +435,87 @@ def test_the_way_of_a_value_that_grows_for_ever_ends() -> None:
     assert ends(text) == {"LOGGED", "COLLECTED"}
 
 
+WINDOW = """\
+class Window:
+    def __init__(self):
+        self.items = []
+
+    def add(self, item):
+        self.items.append(item)
+
+    @property
+    def mean(self):
+        return np.mean(self.items)
+
+window = Window()
+window.add(x.item())
+print(window.mean)
+
+def norm(obs, rms):
+    {body}
+"""
+OTHERS = {
+    "what the class lacks is asked for": "return table[int(rms.mean)] / rms.var",
+    "the same, of an attribute": "return table[int(obs.rms.mean)] / obs.rms.count",
+    "a method of the name": "return table[int(rms.mean())]",
+    "a method of the name of a list": "return [table[key] for key, value in rms.items()]",
+    "the limits of a type": "return table[int(np.finfo(np.float32).mean)]",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_number_is_not_read_from_an_object_that_is_asked_for_what_its_class_lacks(name: str) -> None:
+    assert ends(WINDOW.format(body=OTHERS[name])) == {"LOGGED"}
+
+
+def test_an_object_that_may_be_of_the_class_may_hold_the_number() -> None:
+    assert ends(WINDOW.format(body="return table[int(rms.mean)]")) >= {"LOGGED", "INDEX"}
+    doubted = "return table[int(rms.mean)] / rms.var if hasattr(rms, 'var') else 0"
+    assert "INDEX" in ends(WINDOW.format(body=doubted))
+
+
+UPDATE = """\
+import torch
+
+class Learner:
+    def update(self, x):
+        loss = (x * self.weight).sum()
+        {backward}
+        return {given}
+
+    def forget(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "given", "caller", "expected"),
+    [
+        ("loss.backward()", "loss.item(), 1", "loss, n = learner.update(y)", {"REPORTED"}),
+        ("loss.backward()", "loss.item()", "print(learner.update(y))", {"REPORTED", "LOGGED"}),
+        ("loss.backward()", "loss.item()", "", {"RETURNED"}),
+        ("pass", "loss.item()", "print(learner.update(y))", {"RETURNED", "LOGGED"}),
+    ],
+)
+def test_an_update_of_a_library_reports_its_losses(backward: str, given: str, caller: str, expected: set[str]) -> None:
+    code = Code(
+        {
+            "lib/__init__.py": "from lib.learner import Learner",
+            "lib/learner.py": UPDATE.format(backward=backward, given=given),
+            "main.py": f"from lib import Learner\nlearner = Learner()\n{caller}\n",
+        }
+    )
+    node = code.node("loss.item()", "lib/learner.py")
+    found = code.analyses[Flow].uses(code.file("lib/learner.py"), node)
+    assert {use.name for use in found} == expected
+
+
+def test_what_a_library_makes_of_a_number_for_a_log() -> None:
+    assert ends("from board import ScalarSummary\nrows = [ScalarSummary('loss', x.item())]\n") == {"LOGGED"}
+    own = "class ScalarSummary:\n    def __init__(self, name, value):\n        table[value]\n"
+    assert ends(f"{own}rows = [ScalarSummary('loss', x.item())]\n") == {"INDEX"}
+
+
 # ways -----------------------------------------------------------------------------------------------------------------
 
 AGENT = """\

@@ -242,3 +242,44 @@ def test_what_no_guard_holds_names_none() -> None:
     assert found.frequency is Frequency.UPDATE
     assert not _names(found)
     assert not found.reasons
+
+
+INTERVALS = """import torch
+class Learner:
+    def __init__(self, net):
+        self.net, self.optimizer, self.t = net, torch.optim.Adam(net.parameters()), 0
+    def learn(self, batch):
+        self.optimizer.zero_grad()
+        self.net(batch).mean().backward()
+        self.optimizer.step()
+    def fit(self, batches):
+        for batch in batches:
+            self.learn(batch)
+class Agent:
+    def __init__(self, learner):
+        self.learner, self.t = learner, 0
+    def update(self, memory):
+        self.t += 1
+        {body}
+def main(env, agent, memory):
+    obs = env.reset()
+    while True:
+        obs, reward, done, info = env.step(0)
+        agent.update(memory)
+main(gym.make("x"), Agent(Learner(torch.nn.Linear(2, 2))), [])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if self.t % 4 != 0:\nreturn\n<batch = sample(memory)\nself.learner.learn(batch)", Frequency.UPDATE),
+        ("if self.t % 4 == 0:\nbatch = sample(memory)\nself.learner.learn(batch)", Frequency.UPDATE),
+        ("if self.t % 4 == 0:\nbatch = sample(memory)\n<self.learner.learn(memory)", Frequency.ONCE),
+        ("if self.t % 4 != 0:\nreturn\n<batch = sample(memory)\nself.learner.fit(batch)", Frequency.ONCE),
+        ("self.learner.learn(memory)\nif self.t % 4 != 0:\nreturn\n<batch = sample(memory)", Frequency.ONCE),
+    ],
+)
+def test_behind_an_interval_what_leads_to_an_update_runs_as_often_as_that(body: str, expected: Frequency) -> None:
+    code = Code(INTERVALS.format(body=_indented(body)))
+    assert code.frequency("batch = sample(memory)") is expected

@@ -222,6 +222,43 @@ def test_modules_and_strangers() -> None:
     assert not project.is_ours("agent.Deep")
 
 
+CALLED = """\
+from torch import nn
+
+class Base:
+    def __call__(self, *args):
+        raise NotImplementedError
+
+class Callable(nn.Module):
+    def __call__(self, x):
+        return [x]
+
+class Behind(nn.Module, Base):
+    def forward(self, x):
+        return x
+
+class Before(Base, nn.Module):
+    def forward(self, x):
+        return x
+
+class Mixed(Behind, Callable):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("cls", "called"),
+    [
+        ("Behind", ["main.Behind.forward"]),
+        ("Before", ["main.Base.__call__"]),
+        ("Mixed", ["main.Callable.__call__"]),
+    ],
+)
+def test_what_stands_behind_modules_among_the_bases_is_not_what_a_call_runs(cls: str, called: list[str]) -> None:
+    project = Code({"main.py": CALLED}).project
+    assert [scope.dotted for scope in project.called(f"main.{cls}", module=True)] == called
+
+
 def test_files_are_grouped_by_imports_in_either_direction() -> None:
     groups = components(FAMILY.project)
     assert groups["base.py"] == groups["agent.py"] == {"base.py", "agent.py"}

@@ -126,7 +126,7 @@ class Unit:
 
     ``read`` gives the facts of all files, ``size`` is how many bytes they have: how much work the unit is.
     ``leftovers`` counts what the unit forgets, where nothing else holds the facts. ``session``: what is kept between
-    the runs of a session; the unit then forgets nothing. ``texts`` are those of all its files, where there is a session.
+    the runs of a session; the unit then forgets nothing. ``texts`` are those of all its files, in a session.
     """
 
     read: Callable[[], Sequence[FileFacts]]

@@ -17,6 +17,7 @@ _RECORDING = method_names("list", adds=True, at=False)
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = "`{what}` forces a GPU sync only to log a value; keep it detached and copy it where it is needed"
+_UNREAD = "`{what}` forces a GPU sync for a value that nothing here reads; leave the copy out, or give the tensor"
 
 _SOURCE = """\
 import torch
@@ -55,7 +56,8 @@ class HostCopyInUpdate(Rule):
     ## What it does
     Finds `.cpu()` and `.numpy()` of tensors, and calls of functions that do nothing else (`to_np(x)`), in code that
     runs at least once per gradient update, when the value is followed through names, containers, attributes, returns
-    and calls, and all it comes to is logging.
+    and calls, and all it comes to is logging, or nothing at all. A copy that is a statement of its own is left alone:
+    its use is the wait.
 
     ## Why is this slow
     The copy has to wait until the device has finished all work queued so far, Python queues nothing meanwhile, and the
@@ -120,6 +122,8 @@ class HostCopyInUpdate(Rule):
             acted_upon = Use.RETURNED in uses and site.hot.acting() and not _recorded(site, call)
             if Use.LOGGED in uses and uses <= _ENDS and not acted_upon:
                 yield Report(call, _MESSAGE.format(what=what), flow=site.flow.way(call, Use.LOGGED))
+            elif not uses and not isinstance(site.parent(call), cst.Expr):
+                yield Report(call, _UNREAD.format(what=what))
 
 
 def _recorded(site: Site, call: cst.Call) -> bool:

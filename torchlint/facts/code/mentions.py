@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.structure import Structures
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
@@ -46,6 +47,7 @@ class Mentions(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    structures: Structures
     _indices: dict[str, _Index] = field(default_factory=dict)
     _known: dict[tuple[frozenset[str], str], _Fields] = field(default_factory=dict)
     _fields: dict[tuple[frozenset[str], str, str], tuple[Read, ...]] = field(default_factory=dict)
@@ -89,14 +91,21 @@ class Mentions(Fact):
         known = self._known.get((group, attr))
         if known is None:
             known = self._known[group, attr] = self._read_anywhere(group, attr)
-        places = set(known.anyone)
-        for one in classes.split("|") if classes else ():
+        names = classes.split("|") if classes else []
+        places = {place for place in known.anyone if self._fits(known.reads[place], names)}
+        for one in names:
             below = (child.dotted for child in self.project.descendants(one))
             for cls in (*self.project.ancestry(one), *below):
                 places.update(known.by_class.get(cls, ()))
-        if not classes:
+        if not names:
             places.update(*known.by_class.values())
         return (known.reads[place] for place in sorted(places))
+
+    def _fits(self, read: Read, classes: Sequence[str]) -> bool:
+        """Whether an object of unknown class may be one of some classes, as far as what is asked of it tells."""
+        facts, node = read
+        holder = holder_of(node)
+        return not classes or any(self.structures.may_be(facts, node, holder, cls) for cls in classes)
 
     def _read_anywhere(self, group: frozenset[str], attr: str) -> _Fields:
         """The places that read an attribute of any object, by the class of that."""

@@ -275,11 +275,21 @@ class Project(Fact):
         """The function that ``instance.name`` means for an instance of exactly this class."""
         if name not in self.methods:
             return None
-        for scope in self.family(cls):
+        for scope in self._before_modules(cls) if name == "__call__" else self.family(cls):
             for binding in reversed(scope.bindings.get(name, ())):
                 if binding.how is Bind.FUNCTION and binding.scope is not None:
                     return binding.scope
         return None
+
+    def _before_modules(self, name: str) -> Iterator[Scope]:
+        """The classes whose ``__call__`` counts: ``nn.Module`` hides those behind it that are no modules."""
+        hidden = False
+        for ancestor in self.ancestry(name):
+            cls = self.classes.get(ancestor)
+            if cls is None:
+                hidden = hidden or is_external_module(ancestor)
+            elif not hidden or self.is_module(ancestor):
+                yield cls
 
     def overrides(self, cls: str, name: str) -> tuple[Scope, ...]:
         """The methods of that name in classes that derive from this one."""
@@ -420,6 +430,15 @@ class Project(Fact):
     def is_ours(self, cls: str) -> bool:
         """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
+
+    def is_handed_over(self, method: Scope) -> bool:
+        """Whether a library may call a method: its class derives from one of that; Python and torch call none."""
+        if method.method_of is None or method.name == "__init__":
+            return False
+        plain = (*_PLAIN_BASES, "torch.", "enum.", "collections.")
+        return not all(
+            name in self.classes or name.startswith(plain) for name in self.ancestry(method.method_of.dotted)
+        )
 
     def is_module(self, cls: str) -> bool:
         """Whether a class is an ``nn.Module``."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods, sets_any
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts, Scope
@@ -45,7 +46,7 @@ class ObjectUse:
 
 
 @dataclass(eq=False, slots=True)
-class Structures:
+class Structures(Fact):
     """Answers what is asked of an object, and which classes have it."""
 
     project: Project
@@ -53,16 +54,36 @@ class Structures:
     _having: dict[tuple[str, ObjectUse], bool] = field(default_factory=dict)
     _known: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
-    def use(self, facts: FileFacts, call: ast.Call, receiver: ast.expr) -> ObjectUse:
-        """What is asked of the object of a call wherever the call is made.
+    def may_be(self, facts: FileFacts, read: ast.expr, holder: ast.expr, cls: str) -> bool:
+        """Whether the object of which a place reads an attribute may be one of a class, or of one that derives from it.
 
-        Branches that the call does not stand in may be there for other objects.
+        It is none where the code around that place asks for what objects of all these classes lack.
+        """
+        use = self.use(facts, read, holder)
+        if not (use.read or use.called):  # the object has no name, so nothing else is asked of it
+            use = self._asked(facts, read)
+        line = (cls, *(child.dotted for child in self.project.descendants(cls)))
+        return any(self._has(each, use) for each in line)
+
+    def _asked(self, facts: FileFacts, read: ast.expr) -> ObjectUse:
+        """What one place that reads an attribute asks of the object."""
+        above = facts.parent.get(read)
+        if not isinstance(read, ast.Attribute):
+            return ObjectUse(frozenset(), frozenset())
+        if isinstance(above, ast.Call) and above.func is read:
+            return ObjectUse(frozenset(), frozenset({(read.attr, shape_of(above))}))
+        return ObjectUse(frozenset({read.attr}), frozenset())
+
+    def use(self, facts: FileFacts, place: ast.expr, receiver: ast.expr) -> ObjectUse:
+        """What is asked of the object of a call, or of another place that names it, wherever that place is reached.
+
+        Branches that the place does not stand in may be there for other objects.
         """
         text = dotted(receiver)
         scope = facts.scope_of(receiver)
         own, owner = scope.function.self_name, scope.owner
         of_object = bool(own) and owner is not None and text.startswith(f"{own}.")
-        around = set(_branches(facts, call))
+        around = set(_branches(facts, place))
         found = [
             (name, called)
             for method in (methods(owner) if owner is not None and of_object else (scope.function,))

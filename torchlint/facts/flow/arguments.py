@@ -29,6 +29,7 @@ _LOGGERS = regex(
     r"|stdout|stderr|tbwriter|neptune|mlflow|statsd)(_run|_client|\d)?$",
     re.IGNORECASE,
 )
+_LOGGED_CLASS = regex(r"^([A-Z]\w*)?Summary$")
 _LOGGER_CLASS = regex(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
 _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
 _ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
@@ -129,6 +130,8 @@ class CallContexts:
         name = self.ground.project.qualified(spot.facts, func) or ""
         if name.startswith(_LOG_LIBRARIES) or "logs" in self.ground.values.row(spot.facts, call):
             return True
+        if _LOGGED_CLASS.search(name.rpartition(".")[2]) and name not in self.ground.project.classes:
+            return True  # what a library makes of a name and a number, for a log
         if not isinstance(func, ast.Attribute):
             return False
         if func.attr in _LOG_METHODS or self._framework_logs(spot, func):

@@ -10,13 +10,14 @@ from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.hotness.protocols import logged, logging_method, logs
+from torchlint.facts.values.join import CALLABLE
 from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -29,6 +30,7 @@ _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasiu
 _MOVES = method_names("torch.Tensor", moves=("host", "device"))
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
+_BACKWARD = method_names(autograd="backward")
 
 
 @dataclass(eq=False, slots=True)
@@ -97,12 +99,17 @@ class Ground:
         tuple of lists whose fields are read by position, or by a name that stands nowhere.
         """
         found = False
+        callable_ = self.values.of(spot.facts, spot.node).kind in CALLABLE
         for facts, read in self.mentions.of_field(spot.facts, classes, attr):
-            if read is not here:
+            if read is not here and (callable_ or not _is_called(facts, read) or self._is_known(facts, read)):
                 found = found or bool(classes) or not _is_added_to(facts, read)
                 yield spot.elsewhere(facts, read)
         if not found:
             yield Use.STORED
+
+    def _is_known(self, facts: FileFacts, read: ast.expr) -> bool:
+        """Whether it is known of what a place reads an attribute; else what it calls may be a method of the name."""
+        return self.values.of(facts, holder_of(read)).known
 
     # objects that something was put into ----------------------------------------------------------------------------
 
@@ -256,7 +263,8 @@ class Ground:
                 return
         if function.method_of is not None and is_property(function):
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
-                yield spot.elsewhere(facts, read)
+                if not _is_called(facts, read) or self._is_known(facts, read):
+                    yield spot.elsewhere(facts, read)
             return
         callers = self.graph.callers.get(function, [])
         reported = _is_named(spot.path) and self._trains(callers)
@@ -271,8 +279,19 @@ class Ground:
         outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
         outside = outside or self._steps(function)
         if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
-            reported = reported or (_is_named(spot.path) and self.updates(function))
-            yield Use.REPORTED if reported else Use.RETURNED
+            named = _is_named(spot.path) and self.updates(function)
+            yield Use.REPORTED if reported or named or self._of_update(spot, function) else Use.RETURNED
+
+    def _of_update(self, spot: Spot, function: Scope) -> bool:
+        """Whether an update gives its losses as numbers to callers that are known, besides those of a library.
+
+        What the known callers make of a number is followed; whoever else runs the update has it reported.
+        """
+        if self.values.of(spot.facts, spot.node).kind not in (Kind.NUMBER, Kind.TUPLE) or len(spot.path) > 1:
+            return False
+        callers = self.graph.callers.get(function, ())
+        own = any(isinstance(call.func, ast.Attribute) and call.func.attr in _BACKWARD for call in function.calls)
+        return own and bool(callers) and all(caller.call not in self.graph.weak for caller in callers)
 
     def _trains(self, callers: list[Caller]) -> bool:
         """Whether code that only seems to call a function makes updates: a training loop that is handed a loss.
@@ -351,6 +370,12 @@ def fields_of(project: Project, cls: str) -> Iterator[str]:
         for stmt in scope.node.body:
             if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
                 yield stmt.target.id
+
+
+def _is_called(facts: FileFacts, read: ast.expr) -> bool:
+    """Whether what a place reads is called there and then."""
+    call = facts.parent.get(read)
+    return isinstance(call, ast.Call) and call.func is read
 
 
 def _is_added_to(facts: FileFacts, node: ast.expr) -> bool:

@@ -113,6 +113,16 @@ FIRST_CALL = Guard(
     ),
     blocks=(sets_up,),
 )
+INTERVAL = Guard(
+    "interval",
+    _ONCE,
+    "an interval of steps or time: `step % n == 0`, `t - last > every`",
+    tests=(
+        _when(is_interval),
+        _unless(is_modulo),
+        _unless(is_between_intervals),
+    ),
+)
 END_OF_EPISODE = Guard(
     "end of an episode",
     _EPISODE,
@@ -157,16 +167,7 @@ GUARDS = (
         behind=(prints_any,),
     ),
     Guard("debug flag", _ONCE, "a flag for debugging, rendering or saving", tests=(_when(is_debug_flag),)),
-    Guard(
-        "interval",
-        _ONCE,
-        "an interval of steps or time: `step % n == 0`, `t - last > every`",
-        tests=(
-            _when(is_interval),
-            _unless(is_modulo),
-            _unless(is_between_intervals),
-        ),
-    ),
+    INTERVAL,
     FIRST_CALL,
     Guard(
         "broken number",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import field, replace
+from typing import TypeVar
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
@@ -23,6 +24,7 @@ from torchlint.facts.hotness.guards import (
     END_OF_EPISODE,
     ERROR,
     FIRST_CALL,
+    INTERVAL,
     LEAVES_LOOP,
     ONE_ROUND,
     OTHER_COMMAND,
@@ -40,6 +42,7 @@ from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
+_Found = TypeVar("_Found", Bound, "Bound | None")
 _ONE_ROUND = Bound(Frequency.EPISODE, ONE_ROUND.name)
 
 # All that ``Places._bound`` knows.
@@ -123,10 +126,16 @@ class Local:
 class _Before:
     """What the statements of a block limit further down in it, found once for all of its statements."""
 
-    def __init__(self, block: Sequence[ast.stmt], facts: FileFacts, project: Project, guards: Guards) -> None:
+    def __init__(
+        self, block: Sequence[ast.stmt], facts: FileFacts, project: Project, guards: Guards, paced: Container[ast.AST]
+    ) -> None:
         self.first = guards.of(FIRST_CALL)
         self.kept = kept_already(block, facts)
-        self.exits = list(guards.exits(block, facts))
+        updated = max((place for place, stmt in enumerate(block) if stmt in paced), default=-1)
+        self.exits = [
+            (place, leaving, _with_update(found) if place < updated else found)
+            for place, leaving, found in guards.exits(block, facts)
+        ]
         self.leaving = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
         self.choices = [
             (place, choice)
@@ -229,7 +238,7 @@ class Places:
         block, index = facts.places[stmt]
         before = self._before.get(block[0])
         if before is None:
-            before = self._before[block[0]] = _Before(block, facts, self.project, self.guards)
+            before = self._before[block[0]] = _Before(block, facts, self.project, self.guards, self.roots.paced)
             self._open += 1
             for place, leaving in before.leaving:
                 found = None if raises(leaving.body) else self._flagged(facts, leaving.test, False)
@@ -279,6 +288,8 @@ class Places:
                 updating = current in self.roots.updating
                 if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(current):
                     found = Bound(Frequency.UPDATE, found.guard)  # every few batches or steps, but then an update
+                elif isinstance(current, ast.If) and not self.roots.paced.isdisjoint(_arm(current, child)):
+                    found = _with_update(found)
                 local.hold(found, current)
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)
@@ -383,8 +394,18 @@ def _following(stmt: ast.stmt, facts: FileFacts) -> list[ast.stmt]:
 
 def _leaves(branching: ast.If, child: ast.AST) -> ast.stmt | None:
     """The ``break`` or ``return`` at the end of the branch that holds a node."""
-    block = branching.body if child in branching.body else branching.orelse if child in branching.orelse else ()
+    block = _arm(branching, child)
     return block[-1] if block and isinstance(block[-1], (ast.Break, ast.Return)) else None
+
+
+def _arm(branching: ast.If, child: ast.AST) -> Sequence[ast.stmt]:
+    """The statements of the branch that holds a node."""
+    return next((block for block in (branching.body, branching.orelse) if child in block), ())
+
+
+def _with_update(found: _Found) -> _Found:
+    """The guard on code that holds an update, or a call of one: behind an interval it runs as often as that does."""
+    return found._replace(limit=Frequency.UPDATE) if found is not None and found.guard == INTERVAL.name else found
 
 
 def _is_debug(node: ast.AST) -> bool:

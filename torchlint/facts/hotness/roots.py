@@ -18,6 +18,7 @@ from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
+from torchlint.facts.hotness.around import around, branches, unlooped
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.entering import MOST
 from torchlint.facts.hotness.evaluation import begins_episode
@@ -59,7 +60,8 @@ class Roots:
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
     the functions that hold one around steps of an environment; ``receivers`` the objects on which the
     ``functions`` are roots; ``updating`` the
-    branches that hold a gradient update themselves; ``aside`` the statements that run instead of a step, when a worker
+    branches that hold a gradient update themselves; ``paced`` the statements that hold one, or a call that leads to
+    one, with no loop between; ``aside`` the statements that run instead of a step, when a worker
     is sent another command; ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are
     handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found.
     """
@@ -72,6 +74,7 @@ class Roots:
     episodes: set[ast.AST] = field(default_factory=set)
     programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
+    paced: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
     given: dict[Scope, EntryPoint] = field(default_factory=dict)
@@ -118,7 +121,7 @@ def _found_roots(
         if kind == "step":
             stepping.setdefault(scope, []).append(call)
         else:
-            roots.updating.update(_branches(scope, call))
+            roots.updating.update(branches(scope, call))
     for scope, steps in stepping.items():
         roots.aside.update(_other_commands(scope, steps))
     shown = _Shown(graph)
@@ -317,7 +320,11 @@ def _climb(
         if loop is not None:
             if not _demo(loop) and not _trial(scope, loop, programs):
                 roots.loops.setdefault(loop, set()).add(kind)
+                if kind == "update" and call not in receivers.graph.weak:
+                    roots.paced.update(unlooped(scope, call))
             continue
+        if kind == "update" and call not in receivers.graph.weak:
+            roots.paced.update(unlooped(scope, call))
         if kind == "step" and scope in looping:
             continue  # what a function does before its loop of steps is set-up
         classes = seen.setdefault((scope, kind, fresh), set())
@@ -333,8 +340,12 @@ def _climb(
         for where, node in _entrances(receivers.graph, scope):
             home = where.scope_of(node).function
             above = receivers.above(node, home, cls)
-            if above is not None and not cold_file(where.path) and not _gated(guards, where, node):
+            if above is None or cold_file(where.path):
+                continue
+            if not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
+            elif kind == "update" and node not in receivers.graph.weak:
+                roots.paced.update(unlooped(home, node))
 
 
 def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
@@ -366,7 +377,7 @@ def _resets(scope: Scope) -> list[ast.Attribute]:
         for call in scope.calls
         if isinstance(call.func, ast.Attribute)
         and call.func.attr == "reset"
-        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in _around(scope, call))
+        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in around(scope, call))
     ]
 
 
@@ -379,34 +390,21 @@ def _starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     return any(reset.lineno < step.lineno and ast.unparse(reset.value) == env for reset in resets)
 
 
-def _around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function that hold a node."""
-    current = scope.file.parent.get(node)
-    while current is not None and current is not scope.node:
-        yield current
-        current = scope.file.parent.get(current)
-
-
 def _shown(scope: Scope, node: ast.AST) -> bool:
     """Whether a node runs only at the intervals at which a program shows what it has learned."""
     child = node
-    for current in _around(scope, node):
+    for current in around(scope, node):
         if isinstance(current, ast.If) and child in current.body and shows_at_intervals(current.test):
             return True
         child = current
     return False
 
 
-def _branches(scope: Scope, node: ast.AST) -> list[ast.If]:
-    """The conditions that a node of a function stands under, innermost first."""
-    return [current for current in _around(scope, node) if isinstance(current, ast.If)]
-
-
 def _other_commands(scope: Scope, steps: Sequence[ast.AST]) -> Iterator[ast.stmt]:
     """What a worker does instead of a step: ``elif command == "get_spaces": ...``."""
     stepping = {node for step in steps for node in scope.file.ancestors(step)}
     for step in steps:
-        chain = [node for node in _branches(scope, step) if _command(scope.file, node)]
+        chain = [node for node in branches(scope, step) if _command(scope.file, node)]
         part: ast.stmt | None = chain[-1] if chain else None
         while isinstance(part, ast.If) and _command(scope.file, part):
             if stepping.isdisjoint(part.body):

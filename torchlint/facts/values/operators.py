@@ -27,6 +27,7 @@ from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+_LIMITS = frozenset({"numpy.finfo", "numpy.iinfo", "torch.finfo", "torch.iinfo"})  # spelled like functions
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.FloorDiv, ast.Mod, ast.MatMult)
 _ENV_CLASS = regex(r"(Env|Envs|Environment|Wrapper|VecNormalize|VecFrameStack|VecMonitor|Monitor)$")
 _DEVICE_NAME = regex(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
@@ -169,6 +170,8 @@ def foreign_instance(name: str) -> Value | None:
     It is known not to be the project's; the libraries' environments are known to be environments.
     """
     head, _, last = name.rpartition(".")
+    if name in _LIMITS:
+        return Value(Kind.INSTANCE, name=name)
     if not head or head == "builtins" or not last[:1].isupper() or last.isupper():
         return None
     gym = name.startswith(("gym.", "gymnasium.")) and ".spaces." not in name

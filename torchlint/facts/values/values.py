@@ -410,10 +410,10 @@ class Values(Fact):
         idle = self.project.unused()
         self._ask.solver.passing()
         callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
-        registered = self._registered(scope, binding.target)
-        known = join([*registered, *(self._given(scope, binding, caller) for caller in callers)])
+        known = join([*self._registered(scope, binding.target), *(self._given(scope, binding, c) for c in callers)])
         if annotated.kind is Kind.DEVICE:
-            return known if known is not None and known.kind is Kind.DEVICE else annotated
+            told = known is not None and known.kind is Kind.DEVICE and not self.project.is_handed_over(scope)
+            return known if told else annotated
         if known == HOST:
             return on_device(annotated, Device.CPU) if annotated.known else HOST
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
