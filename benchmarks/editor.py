@@ -6,7 +6,7 @@ The project is made of files of pinned packages of the package index, as in scal
 torchlint starts the language server, opens one file of each package, and types: each edit changes a number inside of
 the longest function of a file. Counted is the CPU time of the server, user and system: until the first diagnostics of
 the new text, and until nothing is left to do, which is when the findings are those of ``torchlint check``. With
---tied, one more file sets a default of torch, so that all files hang together and are analysed at once: the worst case.
+--tied, one more file sets a default of torch, so that all files are connected and are analysed at once: the worst case.
 Writes docs/benchmarks/editor.json and the table in docs/editors.md with --write.
 """
 
