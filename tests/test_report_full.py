@@ -163,6 +163,15 @@ def test_the_underline_is_exact_and_no_line_too_wide(case, width):
     assert all(cell_len(line) <= width for line in lines[:-1])
 
 
+@pytest.mark.parametrize("width", range(30, 60))
+def test_the_rest_of_a_title_stands_below_its_text(width):
+    message = "a title of several words that no narrow terminal has room for; and a cure"
+    lines = lines_of(TEXT, finding_of(TEXT, CODE, message=message), width=width)
+    end = next(number for number, line in enumerate(lines) if "-->" in line)
+    assert end > 1
+    assert all(line.startswith("       ") and line[7] != " " for line in lines[1:end])
+
+
 def test_a_span_over_two_rows_is_underlined_in_each():
     code = "torch.tensor([a],\n        dtype=d)"
     text = f"def f():\n    x = {code}.to(d)\n"

@@ -320,6 +320,7 @@ def _wrapped(text: str | Text, width: int, style: str = "", hang: int = 0) -> li
         rest = whole[len(first.plain) :] if whole.plain.startswith(first.plain) else None
         if rest is not None:
             first.rstrip()
+            rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]  # the blank at which the line was broken
             indented = [Text.assemble(" " * hang, line) for line in _wrapped(rest, width - hang)]
             return [first, *indented]
     for line in lines:
