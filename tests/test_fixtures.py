@@ -41,7 +41,7 @@ def act(policy, env, steps):
     for _ in range(steps):
         obs, *_ = env.step(policy(torch.FloatTensor([obs])))
 """
-BETTER = SMELL.replace("torch.FloatTensor([obs])", 'torch.as_tensor([obs], dtype=torch.float32, device="cpu")')
+BETTER = SMELL.replace("torch.FloatTensor([obs])", "torch.as_tensor([obs], dtype=torch.float32)")
 
 
 def written(folder: Path, **texts: str) -> Path:

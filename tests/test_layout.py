@@ -46,7 +46,7 @@ CASES = {
     "no bracket helps": (
         "a_name_that_is_so_long_that_nothing_helps_it = torch.FloatTensor(obs[None])",
         40,
-        'a_name_that_is_so_long_that_nothing_helps_it = torch.as_tensor(obs[None], dtype=torch.float32, device="cpu")',
+        "a_name_that_is_so_long_that_nothing_helps_it = torch.as_tensor(obs[None], dtype=torch.float32)",
     ),
     "a comment stays where it is": (
         "x = torch.FloatTensor(obs[None]).to(self.device)  # a batch of one",

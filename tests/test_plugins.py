@@ -359,7 +359,7 @@ def test_a_new_built_in_rule_passes_the_tests_of_the_repository(tmp_path):
         (("acme1", "slow"), "a code is capital letters and three digits"),
         (("ACME101", "Slow Thing"), "a name is words in small letters"),
         (("TL199", "slow-thing"), "codes that begin with TL are torchlint's"),
-        (("ACME101", "slow-thing", "--into", "."), "there already"),
+        (("ACME101", "slow-thing", "--into", "."), "already exists"),
         (("ACME101", "slow-thing", "--into", "1-2"), "a package cannot be called '1-2'"),
     ],
 )

@@ -29,7 +29,8 @@ PACKAGES = ("cleanrl==0.4.8", "pfrl==0.4.0", "sb3-contrib==2.9.2", "tianshou==2.
 
 def facts_of(finding: Finding) -> tuple[object, ...]:
     """All of a finding but its cost, which is looked up and not found."""
-    return (*finding.order, finding.end, finding.rows, finding.hot, finding.fix, finding.fingerprint, finding.level)
+    told = (finding.hot, finding.flow, finding.fix, finding.fingerprint, finding.level)
+    return (*finding.order, finding.end, finding.rows, *told)
 
 
 def found(folder: Path, jobs: int = 1, memory: Memory | None = None) -> list[tuple[object, ...]]:
@@ -40,7 +41,9 @@ def found(folder: Path, jobs: int = 1, memory: Memory | None = None) -> list[tup
 
 
 def all_rules(folder: Path, jobs: int = 1) -> Settings:
-    return Settings(root=folder, isolated=True, jobs=jobs, select=tuple(rule.code for rule in load_rules()))
+    """Every rule, and every fix taken: of two forms of a fix the settings choose, and the slow way has none."""
+    codes = tuple(rule.code for rule in load_rules())
+    return Settings(root=folder, isolated=True, jobs=jobs, select=codes, unsafe_fixes=True)
 
 
 def slowly(folder: Path) -> list[tuple[object, ...]]:

@@ -193,14 +193,14 @@ def moved(call: cst.Call, file: File) -> cst.BaseExpression | None:
 
 
 def legacy(call: cst.Call, file: File) -> cst.BaseExpression | None:
-    """TL101: data go through ``FloatTensor`` or ``LongTensor`` and are then moved.
+    """TL101: data go through ``FloatTensor`` or ``LongTensor`` and are then moved, where a device is given.
 
     Like these two constructors, ``as_tensor`` shares memory with an array of its dtype; ``tensor`` does not, and is
     turned round only for lists.
     """
     given = arguments(call)
     creator = file.name(call.func)
-    if creator not in ("torch.as_tensor", "torch.tensor") or given is None or set(given) != {"0", "dtype", "device"}:
+    if creator not in ("torch.as_tensor", "torch.tensor") or given is None or set(given) - {"device"} != {"0", "dtype"}:
         return None
     dtype = file.name(given["dtype"]).removeprefix("torch.")
     proven = (Kind.LIST, Kind.TUPLE, Kind.NDARRAY) if creator == "torch.as_tensor" else (Kind.LIST, Kind.TUPLE)
@@ -209,7 +209,8 @@ def legacy(call: cst.Call, file: File) -> cst.BaseExpression | None:
     constructor = file.spelled(f"torch.{_LEGACY[dtype]}")
     if constructor is None:
         return None
-    return method(called(constructor, given["0"]), "to", given["device"])
+    made = called(constructor, given["0"])
+    return method(made, "to", given["device"]) if "device" in given else made
 
 
 def retained(call: cst.Call, file: File) -> cst.BaseExpression | None:

@@ -11,8 +11,8 @@ from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
 from torchlint.rule import Found, Frequency, Level, Report, Rule, Site
 
-_POP = "`pop(0)` moves all other elements of the list; use a deque"
-_DEL = "`del` moves all other elements of the list; use a deque"
+_POP = "`pop(0)` moves all remaining elements of the list; use a deque"
+_DEL = "`del` moves all remaining elements of the list; use a deque"
 _SLICE = "a slice without the first elements copies all others; use a deque"
 _INSERT = "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
 
