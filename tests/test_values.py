@@ -915,3 +915,20 @@ def test_what_is_put_into_a_list_that_becomes_one_tensor_is_a_tensor() -> None:
     )
     assert shown(text.format("    torch.stack(found[::-1])")) == "tensor"
     assert shown(text.format("    torch.tensor(found)")) == "unknown"
+
+
+ELEMENTS = {
+    "[np.ones(3)]": "ndarray float64 rank 1",
+    "[] + [np.ones(3)]": "ndarray float64 rank 1",
+    "list(xs) + [np.ones(3)]": "unknown",
+    "[np.ones(3)] + sorted(xs)": "unknown",
+    "[f(1), 2] + [np.ones(3)]": "unknown",
+    "[*xs, 1] + [np.ones(3)]": "unknown",
+    "list(xs) if done else [np.ones(3)]": "unknown",
+}
+
+
+@pytest.mark.parametrize(("expression", "kind"), ELEMENTS.items(), ids=list(ELEMENTS))
+def test_elements_that_are_not_known_are_no_empty_list(expression: str, kind: str) -> None:
+    text = f"import numpy as np\ndef use(xs, done):\n    found = {expression}\n    for x in found:\n        show(x)\n"
+    assert shown(text) == kind

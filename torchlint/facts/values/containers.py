@@ -65,7 +65,7 @@ def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
 
 def _as_list(source: Value) -> Value:
     element = element_of(source)
-    return Value(Kind.LIST, items=(element,) if element.known else (), nonempty=source.nonempty)
+    return Value(Kind.LIST, items=(element,), nonempty=source.nonempty)
 
 
 def _dict(call: ast.Call, of: Of) -> Value:

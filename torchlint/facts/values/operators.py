@@ -289,7 +289,9 @@ def items(element: Value) -> tuple[Value, ...]:
 def listed(elements: list[Value | None]) -> Value | None:
     """The list display of these elements, ``None`` when nothing is known of them yet."""
     element = join(elements) if elements else UNKNOWN
-    return Value(Kind.LIST, items=items(element), nonempty=bool(elements)) if element is not None else None
+    if element is None:
+        return None
+    return Value(Kind.LIST, items=(replace(element, literal=None),) if elements else (), nonempty=bool(elements))
 
 
 def first(value: Value) -> Value:

@@ -253,7 +253,7 @@ class Values(Fact):
             parts = self._ask.arguments(facts, node.elts)
             return tuple_of(*parts) if parts is not None else UNKNOWN
         if any(isinstance(e, ast.Starred) for e in node.elts):
-            return Value(Kind.LIST)
+            return Value(Kind.LIST, items=(UNKNOWN,))
         return operators.listed([self._ask.value(facts, e) for e in node.elts])
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
