@@ -174,6 +174,10 @@ class SiteFlow(_Questions):
         """A statement by its place and its code on one line; of a compound statement its first line."""
         whole = not hasattr(stmt, "body")
         code = ast.unparse(stmt) if whole else self.site.analyses[Tables].of(facts).line(stmt.lineno).strip()
+        for node in walk(stmt) if whole else ():
+            if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store):  # Python 3.10 writes it in brackets
+                text = ast.unparse(node)
+                code = code.replace(f"{text} = ", f"{text[1:-1]} = ").replace(f"for {text} in", f"for {text[1:-1]} in")
         return Hop(facts.path, stmt.lineno, code[:_MOST])
 
     def leaves_as_data(self, *, sealed: bool = False) -> bool:
