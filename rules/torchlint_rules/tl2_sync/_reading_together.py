@@ -25,9 +25,11 @@ _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
 _MOST_MOVED = 2
-"""The most tensors that are moved one by one; of more each is moved by one expression."""
-_WIDEST = 76
-"""The most characters of the names of numbers in one row; more stand one below the other, as formatters leave them."""
+"""The most tensors that are moved or flattened one by one; of more each is by one expression."""
+_WIDEST = 88
+"""The most characters of a row that begins the joined read; names that need more stand one below the other."""
+_READ = " = torch.stack("
+"""What stands behind the names in their row, where the read is split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class ReadingTogether(Fact):
         by_source = dict(zip(distinct, names, strict=True))
         return Together(
             self._joined(facts, list(distinct.values())),
-            _targets(names),
+            _targets(names, _WIDEST - stmts[0].col_offset - len(_READ)),
             stmts[0],
             tuple((read.call, by_source[ast.dump(read.source)]) for read in reads),
             "; ".join(doubts),
@@ -167,15 +169,20 @@ class ReadingTogether(Fact):
         What is not proven to lie where one of them lies is moved there, which does nothing to what lies there already.
         """
         anchor = self._anchor(facts, sources)
-        flattened = [f"{operand(facts, node)}{self.tensors.flattening(facts, node)}" for node in sources]
-        apart = [anchor is not None and not self._is_beside(facts, anchor, node) for node in sources]
+        flat = [self.tensors.flattening(facts, node) for node in sources]
         device = f"{text_of(facts, anchor)}.device" if anchor is not None else ""
-        if sum(apart) > _MOST_MOVED:
+        moved = [
+            f".to({device})" if anchor is not None and not self._is_beside(facts, anchor, node) else ""
+            for node in sources
+        ]
+        if sum(map(bool, moved)) > _MOST_MOVED or sum(map(bool, flat)) > _MOST_MOVED:
             part = fresh_name(facts, sources[0], "part")
-            return f"{{torch}}.stack([{part}.to({device}) for {part} in ({', '.join(flattened)})]).tolist()"
+            each = f"{part}{max(flat)}{max(moved)}"  # what needs neither stays as it is
+            texts = [text_of(facts, node) for node in sources]
+            return f"{{torch}}.stack([{each} for {part} in ({', '.join(texts)})]).tolist()"
         texts = [
-            f"{flat}.to({device})" if moved else flat if self.tensors.flattening(facts, node) else text_of(facts, node)
-            for node, flat, moved in zip(sources, flattened, apart, strict=True)
+            f"{operand(facts, node)}{flattened}{there}" if flattened or there else text_of(facts, node)
+            for node, flattened, there in zip(sources, flat, moved, strict=True)
         ]
         return f"{{torch}}.stack([{', '.join(texts)}]).tolist()"
 
@@ -266,10 +273,10 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
     return stmt.value if unpacked and len(stmt.targets) == 1 else None
 
 
-def _targets(names: Sequence[str]) -> str:
+def _targets(names: Sequence[str], widest: int) -> str:
     """The left side of the statement that gives numbers their names."""
     row = ", ".join(names)
-    return row if len(row) <= _WIDEST else "\n".join(["(", *(f"    {name}," for name in names), ")"])
+    return row if len(row) <= widest else "\n".join(["(", *(f"    {name}," for name in names), ")"])
 
 
 def _stem(facts: FileFacts, read: Read) -> str:
@@ -293,6 +300,8 @@ def _taken_by(facts: FileFacts, call: ast.Call) -> str:
             return word if _WORD.fullmatch(word) else ""
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
             return name
+        case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str(key)))]) if _WORD.fullmatch(key):
+            return key
     return ""
 
 
