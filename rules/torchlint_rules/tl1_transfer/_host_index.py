@@ -27,7 +27,11 @@ _LIBRARIES = ("numpy.", "torch.", "random.", "builtins.")
 # What these make is new, whatever they are given.
 _DRAWING = ("numpy.random.", "torch.rand", "random.")
 _PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DTYPE, Kind.DEVICE, Kind.SCALAR})
-_FIXED = _PLAIN | {Kind.DICT, Kind.OPTIMIZER, Kind.MODULE, Kind.TUPLE}
+_FIXED = _PLAIN | {
+    *(Kind.DICT, Kind.TUPLE, Kind.OPTIMIZER, Kind.MODULE, Kind.DISTRIBUTION, Kind.ENV, Kind.INSTANCE),
+    *(Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE),
+}
+"""What has no elements that an index may share."""
 _Use = tuple[ast.Subscript, ast.Name]
 
 
@@ -154,7 +158,7 @@ class HostIndices(Finder):
         anchor = self._anchor(facts, first, members)
         moved = ""
         doubts: list[str] = []
-        if anchor is not None:
+        if anchor is not None and not self._is_changed(facts, members):
             moved, doubts = self._moved(facts, name, ast.unparse(anchor))
             if not self.whereabouts.alike(facts, [node.value for node, _ in members]):
                 doubts.append("the tensors lie on one device")
@@ -183,40 +187,63 @@ class HostIndices(Finder):
 
     # proofs ---------------------------------------------------------------------------------------------------------
 
+    def _between(self, facts: FileFacts, members: Sequence[_Use]) -> list[ast.AST]:
+        """All that runs from the statement of the first subscript to the last subscript."""
+        first, last = facts.statement(members[0][0]), members[-1][0]
+        assert first is not None
+        block, start = facts.places[first]
+        later = set(facts.ancestors(last))
+        parts = (part for stmt in block[start : _place(facts, last, block) + 1] for part in walk(stmt))
+        return [part for part in parts if part not in later or isinstance(part, ast.stmt)]
+
+    def _is_changed(self, facts: FileFacts, members: Sequence[_Use]) -> bool:
+        """Whether what runs between subscripts changes the index by its name, or is given it for nothing but that."""
+        name = members[0][1].id
+        parts = self._between(facts, members)
+        calls = [part for part in parts if isinstance(part, ast.Call)]
+        if self.sides.overlaps(name, together(self.sides.call(facts, call) for call in calls).writes):
+            return True
+        alone = [part for part in calls if isinstance(facts.parent.get(part), ast.Expr)]
+        given = (each for call in alone for each in (*call.args, *(keyword.value for keyword in call.keywords)))
+        stored = (part.value for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store))
+        return any(isinstance(each, ast.Name) and each.id == name for each in (*given, *stored))
+
     def _stays(self, facts: FileFacts, binding: Binding, members: Sequence[_Use]) -> bool:
         """Whether the elements of an index are proven to stay as they are from the first to the last subscript."""
         name = members[0][1]
-        last = members[-1][0]
-        first = facts.statement(members[0][0])
-        assert first is not None
-        block, start = facts.places[first]
-        stmts = block[start : _place(facts, last, block) + 1]
-        outer = set(facts.ancestors(last))
-        parts = [part for stmt in stmts for part in walk(stmt)]
-        calls = [part for part in parts if isinstance(part, ast.Call) and part not in outer]
-        effects = together(self.sides.call(facts, call) for call in calls)
-        if self.sides.overlaps(name.id, effects.writes) or not all(self._is_quiet(facts, part) for part in parts):
+        parts = self._between(facts, members)
+        listed = self.values.of(facts, name).kind is Kind.LIST
+        if not all(self._is_quiet(facts, part, listed=listed) for part in parts):
             return False
+        calls = [part for part in parts if isinstance(part, ast.Call)]
+        effects = together(self.sides.call(facts, call) for call in calls)
         runs_others = not effects.known or any(self.graph.callees.get(call) for call in calls)
         return not runs_others or self._is_own(facts, name, binding, 0)
 
-    def _is_quiet(self, facts: FileFacts, part: ast.AST) -> bool:
-        """Whether a node changes no array, list or tensor of the host in place, of which the index may be a part."""
+    def _is_quiet(self, facts: FileFacts, part: ast.AST, *, listed: bool) -> bool:
+        """Whether a node changes no array, list or tensor of the host in place, of which the index may be a part.
+
+        What functions of the project do is asked elsewhere. ``listed``: whether the index is a list.
+        """
         match part:
             case ast.Subscript(value=held, ctx=ast.Store() | ast.Del()):
-                return self._is_apart(facts, held)
+                return self._is_apart(facts, held, listed=listed)
             case ast.AugAssign(target=target):
-                return self._is_apart(facts, target.value if isinstance(target, ast.Subscript) else target)
-            case ast.Expr(value=ast.Call(func=func, args=args, keywords=keywords)):
-                given = [*args, *(keyword.value for keyword in keywords)]
-                receiver = [func.value] if isinstance(func, ast.Attribute) and not self._is_library(facts, func) else []
-                return all(self._is_apart(facts, each) for each in (*given, *receiver))
+                held = target.value if isinstance(target, ast.Subscript) else target
+                return self._is_apart(facts, held, listed=listed)
+            case ast.Call(func=func, args=args, keywords=keywords) if isinstance(facts.parent.get(part), ast.Expr):
+                if self._is_library(facts, func):
+                    given = [*args, *(keyword.value for keyword in keywords)]
+                    return all(self.values.of(facts, each).kind in _FIXED for each in given)
+                return not isinstance(func, ast.Attribute) or self._is_apart(facts, func.value, listed=listed)
         return True
 
-    def _is_apart(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether the index cannot be a part of what an expression holds."""
+    def _is_apart(self, facts: FileFacts, node: ast.expr, *, listed: bool) -> bool:
+        """Whether changing what an expression holds cannot change the index."""
         value = self.values.of(facts, node)
-        return value.kind in _FIXED or (value.kind is Kind.TENSOR and value.device is not Device.CPU)
+        if value.kind in (Kind.NDARRAY, Kind.LIST):
+            return listed is not (value.kind is Kind.LIST)
+        return value.kind in _FIXED or (value.kind is Kind.TENSOR and (listed or value.device is not Device.CPU))
 
     def _is_library(self, facts: FileFacts, function: ast.expr) -> bool:
         return (self.project.qualified(facts, function) or "").startswith(_LIBRARIES)
