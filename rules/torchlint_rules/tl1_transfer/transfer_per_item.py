@@ -79,7 +79,7 @@ class Replay:
         self.reward = torch.zeros(size, device=device)
 
     def rows(self, indices):
-        index = np.unique(indices)
+        index = np.sort(indices)
         return self.obs[index], self.action[index], self.reward[index]
 
 
@@ -95,7 +95,7 @@ class Learner:
         self.optimizer.step()
 
 
-def train(learner, replay, updates):
+def train(learner: Learner, replay: Replay, updates):
     for _ in range(updates):
         learner.update(*replay.rows(np.random.randint(0, 1000, 64)))
 """
