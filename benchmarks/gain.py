@@ -3,8 +3,8 @@
     gain.py [--rounds 4] [--programs NAME,NAME] [--write]
 
 Each program trains from a fixed seed, in one thread: as it is, after ``--fix``, and after ``--fix --unsafe-fixes``, in
-turns that begin with another version each time; and as a person wrote it who followed the findings, where there is
-such a version (``benchmarks/programs/by_hand``). What the three versions learned is compared to the bit, by a digest
+turns that begin with another version each time; and as a person wrote it who followed the findings
+(``benchmarks/programs/by_hand``, ``benchmarks/by_hand.py``). What the three versions learned is compared to the bit, by a digest
 of all parameters that an optimizer steps. Waits and launches are counted on the counted device, in one run of each
 version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages are
 those of ``make test-packages``; they are downloaded once.
@@ -33,6 +33,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from by_hand import CHANGES, rewrite
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "packages")]
 DATA = ROOT / "docs" / "benchmarks" / "gain.json"
@@ -54,7 +56,8 @@ class Program:
         title: in the table. steps: how many it trains for.
         script: relative to the project, and option: what takes the number of steps; or
         package, run: a package and one of the runs of ``tests/packages/train.py``.
-        by_hand: what to put in the place of the script for the version by hand.
+        by_hand: what to put in the place of the script for the version by hand, where it is not changed as
+        ``by_hand.py`` says.
     """
 
     title: str
@@ -106,17 +109,20 @@ def train(script: str, arguments: Sequence[str]) -> None:
     print(json.dumps({"seconds": seconds, "digest": digest.hexdigest()}))
 
 
-def made(program: Program, work: Path) -> dict[str, Path]:
+def made(key: str, work: Path) -> dict[str, Path]:
     """The versions of a program, each in a folder; one whose texts are those of an earlier one shares its folder."""
+    program = PROGRAMS[key]
     folders: dict[str, Path] = {}
-    for name in (*VERSIONS, BY_HAND) if program.by_hand else VERSIONS:
+    for name in (*VERSIONS, BY_HAND):
         folder = work / name.replace(" ", "-")
         shutil.copytree(_source(program), folder)
         (folder / "pyproject.toml").touch()
         if name in FIXES:
             _fix(folder, FIXES[name])
-        if name == BY_HAND:
+        if name == BY_HAND and program.by_hand:
             shutil.copy(folder / program.by_hand, folder / Path(program.script).name)
+        elif name == BY_HAND:
+            rewrite(folder, CHANGES[key])
         alike = [other for other in folders.values() if _texts(other) == _texts(folder)]
         folders[name] = alike[0] if alike else folder
     return folders
@@ -187,10 +193,11 @@ def _output(command: Sequence[str], folder: Path, variables: Mapping[str, str]) 
     return done.stdout
 
 
-def measured(program: Program, rounds: int) -> dict[str, object]:
+def measured(key: str, rounds: int) -> dict[str, object]:
     """The figures of a program: speeds and events of each version, and whether all learned the same."""
+    program = PROGRAMS[key]
     with tempfile.TemporaryDirectory() as work:
-        folders = made(program, Path(work))
+        folders = made(key, Path(work))
         different = {folder: name for name, folder in reversed(folders.items())}
         order = [(name, folder) for folder, name in reversed(different.items())]
         speeds: dict[str, list[float]] = {name: [] for name, _ in order}
@@ -288,7 +295,7 @@ def main(arguments: Sequence[str]) -> int:
         }:
             data = known
     for name in options.programs:
-        data["programs"][name] = found = measured(PROGRAMS[name], options.rounds)
+        data["programs"][name] = found = measured(name, options.rounds)
         medians = {text: statistics.median(speeds) for text, speeds in found["steps_per_cpu_second"].items()}
         print(name, {text: f"{speed:.1f}" for text, speed in medians.items()}, found["same_parameters"], flush=True)
         if options.write:

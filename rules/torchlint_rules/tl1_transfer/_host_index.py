@@ -286,7 +286,9 @@ class HostIndices(Finder):
                     return True
                 given = [*args, *(keyword.value for keyword in keywords)]
                 library = name.startswith(_LIBRARIES)
-                return library and all(self._is_number(facts, each) or self._is_made(facts, each, depth) for each in given)
+                return library and all(
+                    self._is_number(facts, each) or self._is_made(facts, each, depth) for each in given
+                )
         return False
 
     def _is_number(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -357,12 +359,7 @@ def _is_repeated(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
         if isinstance(part, ast.stmt):
             return False
         if isinstance(part, COMPREHENSIONS):
-            bound = {
-                each.id
-                for loop in part.generators
-                for each in walk(loop.target)
-                if isinstance(each, ast.Name)
-            }
+            bound = {each.id for loop in part.generators for each in walk(loop.target) if isinstance(each, ast.Name)}
             mentioned = {each.id for each in walk(node.value) if isinstance(each, ast.Name)}
             return name.id not in bound and bool(bound & mentioned)
     return False

@@ -27,7 +27,13 @@ _USES = (
 _BETWEEN = (
     *("np.random.shuffle(self.order)", "self.order[0] = 1", "kept.append({i})", "self.last = {i}", "self.mix()"),
     *("{i} = np.arange(2)", "a = a * 2", "kept.append(a.detach())", "print(len(kept))", "a = a + len(kept)", "pass"),
-    *("{i}[0] = 1", "a = a + float(np.sum({i}))", "a = self.net(h).sum() + a", "np.random.shuffle({i})", "part = {i}[:2]"),
+    *(
+        "{i}[0] = 1",
+        "a = a + float(np.sum({i}))",
+        "a = self.net(h).sum() + a",
+        "np.random.shuffle({i})",
+        "part = {i}[:2]",
+    ),
     "part = {i}\nif len(part) and not isinstance(part, torch.Tensor):\n    part[0] = 2",
 )
 
