@@ -155,7 +155,7 @@ class HostIndices(Finder):
         unread = not any(binding in self.project.reaching(facts, each).bindings for each in others)
         stays = unread and binding.how is Bind.ASSIGN and not _is_typed(facts.scope_of(name).function)
         target = name.id if stays else fresh_name(facts, name, f"{name.id}_on_device")
-        anchor = self._anchor(facts, first, members)
+        anchor = _anchor(first, members)
         moved = ""
         doubts: list[str] = []
         if anchor is not None and not self._is_changed(facts, members):
@@ -178,12 +178,6 @@ class HostIndices(Finder):
         wide = ", dtype={torch}.int64" if narrow else ""
         doubts = [] if known else [f"`{name.id}` holds whole numbers"]
         return f"{{torch}}.as_tensor({name.id}{wide}, device={anchor}.device)", doubts
-
-    def _anchor(self, facts: FileFacts, first: ast.stmt, members: Iterable[_Use]) -> ast.expr | None:
-        """A tensor with a name that the first statement indexes in any case: it says where to move the index."""
-        certain = set(unconditional(first))
-        bases = [node.value for node, _ in members if node in certain]
-        return next((base for base in bases if _is_chain(base)), None)
 
     # proofs ---------------------------------------------------------------------------------------------------------
 
@@ -312,6 +306,13 @@ def _names(node: ast.Subscript) -> Iterator[ast.Name]:
     """The names that stand as parts of an index."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     return (part for part in parts if isinstance(part, ast.Name))
+
+
+def _anchor(first: ast.stmt, members: Iterable[_Use]) -> ast.expr | None:
+    """A tensor with a name that the first statement indexes in any case: it says where to move the index."""
+    certain = set(unconditional(first))
+    bases = [node.value for node, _ in members if node in certain]
+    return next((base for base in bases if _is_chain(base)), None)
 
 
 def _is_chain(node: ast.expr) -> bool:

@@ -11,8 +11,8 @@ from fuzz.fixes.agents import acting, collecting
 from fuzz.fixes.asking import asking
 from fuzz.fixes.distributing import distributing
 from fuzz.fixes.growing import growing
-from fuzz.fixes.learners import batches, following, precision, targets
 from fuzz.fixes.indexing import indexing
+from fuzz.fixes.learners import batches, following, precision, targets
 from fuzz.fixes.masking import masking
 from fuzz.fixes.program import Program
 from fuzz.fixes.readbacks import reading
