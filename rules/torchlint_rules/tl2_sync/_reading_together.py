@@ -24,8 +24,14 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
+TORCH = "{torch}"
+"""What stands for the name of the module in texts."""
 _MOST_MOVED = 2
 """The most tensors that are moved or flattened one by one; of more each is by one expression."""
+_LONG = 60
+"""The most characters of a tensor's expression that is moved or flattened where it stands."""
+_MOST_UNPACKED = 8
+"""The most numbers that get a name each; of more, tensors and numbers are kept under keys."""
 _WIDEST = 88
 """The most characters of a row that begins the joined read; names that need more stand one below the other."""
 _READ = " = torch.stack("
@@ -37,16 +43,14 @@ class Together:
     """How the reads of neighbouring statements become one.
 
     Attributes:
-        joined: the expression that reads all of them, with the module ``torch`` called ``{torch}``.
-        targets: the new names of the numbers as they stand on the left, empty where ``joined`` takes the place of one
-            expression.
+        rows: the statements that read all of them, with ``TORCH`` for the module; empty where an expression
+            that does takes the place of another.
         first: the statement before which they are read.
         replaced: expressions, and the text that takes the place of each.
         doubt: what is not proven, in words; empty: nothing.
     """
 
-    joined: str
-    targets: str
+    rows: str
     first: ast.stmt
     replaced: tuple[tuple[ast.expr, str], ...]
     doubt: str
@@ -152,16 +156,34 @@ class ReadingTogether(Fact):
             joined = self._joined(facts, [read.source for read in reads])
             returned = isinstance(stmts[0], ast.Return)
             text = f"tuple({joined})" if returned else joined
-            return Together(joined, "", stmts[0], ((whole, text),), "; ".join(doubts))
+            return Together("", stmts[0], ((whole, text),), "; ".join(doubts))
+        rows, numbers = self._rows(facts, stmts[0], reads, list(distinct.values()))
+        by_source = dict(zip(distinct, numbers, strict=True))
+        replaced = tuple((read.call, by_source[ast.dump(read.source)]) for read in reads)
+        return Together(rows, stmts[0], replaced, "; ".join(doubts))
+
+    def _rows(
+        self, facts: FileFacts, first: ast.stmt, reads: Sequence[Read], sources: Sequence[ast.expr]
+    ) -> tuple[str, list[str]]:
+        """The statements that read some tensors at once, and what each of the numbers is called then."""
         names = _fresh_names(facts, reads)
-        by_source = dict(zip(distinct, names, strict=True))
-        return Together(
-            self._joined(facts, list(distinct.values())),
-            _targets(names, _WIDEST - stmts[0].col_offset - len(_READ)),
-            stmts[0],
-            tuple((read.call, by_source[ast.dump(read.source)]) for read in reads),
-            "; ".join(doubts),
-        )
+        if len(names) <= _MOST_UNPACKED:
+            targets = _targets(names, _WIDEST - first.col_offset - len(_READ))
+            return f"{targets} = {self._joined(facts, sources)}", names
+        tensors, numbers, part = (fresh_name(facts, first, stem) for stem in ("tensors", "numbers", "part"))
+        keys = [f'"{key}"' for key in _keys(facts, reads, names)]
+        held = (f"    {key}: {text_of(facts, node)}," for key, node in zip(keys, sources, strict=True))
+        each = self._each(facts, part, sources)
+        parts = f"[{each} for {part} in {tensors}.values()]" if each != part else f"list({tensors}.values())"
+        joined = f"{TORCH}.stack({parts})"
+        rows = [f"{tensors} = {{", *held, "}", f"{numbers} = dict(zip({tensors}, {joined}.tolist()))"]
+        return "\n".join(rows), [f"{numbers}[{key}]" for key in keys]
+
+    def _each(self, facts: FileFacts, part: str, sources: Sequence[ast.expr]) -> str:
+        """What is done to each of some tensors before they are stacked; what needs nothing stays as it is."""
+        anchor = self._anchor(facts, sources)
+        there = f".to({text_of(facts, anchor)}.device)" if anchor is not None else ""
+        return f"{part}{max(self.tensors.flattening(facts, node) for node in sources)}{there}"
 
     def _joined(self, facts: FileFacts, sources: Sequence[ast.expr]) -> str:
         """The expression that reads some tensors at once.
@@ -175,16 +197,17 @@ class ReadingTogether(Fact):
             f".to({device})" if anchor is not None and not self._is_beside(facts, anchor, node) else ""
             for node in sources
         ]
-        if sum(map(bool, moved)) > _MOST_MOVED or sum(map(bool, flat)) > _MOST_MOVED:
+        texts = [text_of(facts, node) for node in sources]
+        changed = [text for text, *steps in zip(texts, flat, moved, strict=True) if any(steps)]
+        many = max(sum(map(bool, flat)), sum(map(bool, moved))) > _MOST_MOVED
+        if many or any(len(text) > _LONG for text in changed):
             part = fresh_name(facts, sources[0], "part")
-            each = f"{part}{max(flat)}{max(moved)}"  # what needs neither stays as it is
-            texts = [text_of(facts, node) for node in sources]
-            return f"{{torch}}.stack([{each} for {part} in ({', '.join(texts)})]).tolist()"
+            return f"{TORCH}.stack([{self._each(facts, part, sources)} for {part} in ({', '.join(texts)})]).tolist()"
         texts = [
-            f"{operand(facts, node)}{flattened}{there}" if flattened or there else text_of(facts, node)
-            for node, flattened, there in zip(sources, flat, moved, strict=True)
+            f"{operand(facts, node)}{flattened}{there}" if flattened or there else text
+            for node, text, flattened, there in zip(sources, texts, flat, moved, strict=True)
         ]
-        return f"{{torch}}.stack([{', '.join(texts)}]).tolist()"
+        return f"{TORCH}.stack([{', '.join(texts)}]).tolist()"
 
     def _anchor(self, facts: FileFacts, sources: Sequence[ast.expr]) -> ast.expr | None:
         """The tensor that most of the others are proven to lie beside, if a short name; ``None``: all do, or none."""
@@ -203,7 +226,7 @@ class ReadingTogether(Fact):
         if not self.tensors.on_one_device(facts, nodes) and self._anchor(facts, nodes) is None:
             wrong.append("lie on one device")
         if not all(self.tensors.is_floating(facts, node) for node in nodes):
-            wrong.append("hold floating-point numbers")
+            wrong.append("hold numbers of one kind, floating-point or whole")
         if wrong:
             yield f"the tensors {_listed(wrong)}"
 
@@ -313,6 +336,18 @@ def _fresh_names(facts: FileFacts, reads: Sequence[Read]) -> list[str]:
         if key not in names:
             names[key] = fresh_name(facts, read.source, _stem(facts, read), names.values())
     return list(names.values())
+
+
+def _keys(facts: FileFacts, reads: Sequence[Read], names: Sequence[str]) -> list[str]:
+    """The keys of the tensors behind some numbers: what each is stored under, else its name."""
+    first: dict[str, Read] = {}
+    for read in reads:
+        first.setdefault(ast.dump(read.source), read)
+    keys: dict[str, None] = {}
+    for read, name in zip(first.values(), names, strict=True):
+        key = _taken_by(facts, read.call)
+        keys[key if key and key not in keys else name] = None
+    return list(keys)
 
 
 def _called(node: ast.expr) -> str:

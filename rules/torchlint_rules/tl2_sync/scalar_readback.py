@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
 from torchlint.rule.build import module_for
 from torchlint_rules.tl2_sync._reading_afterwards import read_afterwards
-from torchlint_rules.tl2_sync._reading_together import reads_together
+from torchlint_rules.tl2_sync._reading_together import TORCH, reads_together
 from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, read_at
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
@@ -214,12 +214,11 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     torch, imports = module_for(site, "torch", "torch")
     fix = None
     for found in reversed(reads_together(site, call)):
-        joined = f"{found.targets} = {found.joined.replace('{torch}', torch)}"
         fix = Fix(
             message="read these numbers at once",
             replace=(),
-            elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
-            ahead=((found.first, joined),) if found.targets else (),
+            elsewhere=tuple((old, new.replace(TORCH, torch)) for old, new in found.replaced),
+            ahead=((found.first, found.rows.replace(TORCH, torch)),) if found.rows else (),
             assumes=found.doubt,
             imports=imports,
             instead=fix,
