@@ -32,6 +32,8 @@ _LONG = 60
 """The most characters of a tensor's expression that is moved or flattened where it stands."""
 _MOST_UNPACKED = 8
 """The most numbers that get a name each; of more, tensors and numbers are kept under keys."""
+_TENSORS, _NUMBERED = ("tensors", "tensors_to_read", "read_together"), ("numbers", "numbers_read", "numbers_of_tensors")
+"""What the tensors and the numbers under keys are called: the first name that is free."""
 _WIDEST = 88
 """The most characters of a row that begins the joined read; names that need more stand one below the other."""
 _READ = " = torch.stack("
@@ -170,7 +172,8 @@ class ReadingTogether(Fact):
         if len(names) <= _MOST_UNPACKED:
             targets = _targets(names, _WIDEST - first.col_offset - len(_READ))
             return f"{targets} = {self._joined(facts, sources)}", names
-        tensors, numbers, part = (fresh_name(facts, first, stem) for stem in ("tensors", "numbers", "part"))
+        tensors, numbers = (_free(facts, first, stems) for stems in (_TENSORS, _NUMBERED))
+        part = fresh_name(facts, first, "part")
         keys = [f'"{key}"' for key in _keys(facts, reads, names)]
         held = (f"    {key}: {text_of(facts, node)}," for key, node in zip(keys, sources, strict=True))
         each = self._each(facts, part, sources)
@@ -336,6 +339,11 @@ def _fresh_names(facts: FileFacts, reads: Sequence[Read]) -> list[str]:
         if key not in names:
             names[key] = fresh_name(facts, read.source, _stem(facts, read), names.values())
     return list(names.values())
+
+
+def _free(facts: FileFacts, node: ast.AST, stems: Sequence[str]) -> str:
+    """The first name that is new to the function around a node; the last one with a number where none is."""
+    return next((stem for stem in stems if fresh_name(facts, node, stem) == stem), fresh_name(facts, node, stems[-1]))
 
 
 def _keys(facts: FileFacts, reads: Sequence[Read], names: Sequence[str]) -> list[str]:
