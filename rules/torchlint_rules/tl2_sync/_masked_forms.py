@@ -247,7 +247,7 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
         return None
     new = _whole(site, value, source(mask)) or ("" if sign else _computed(site, value, target, mask))
     parts = [held, *_selected(value, source(mask))]
-    if _doubt(site, mask, [held]):
+    if _doubt(site, mask, [held]) and site.values.of(held).rank != 1:
         return None  # a mask of rows is as likely
     if not new or not all(site.values.of(part).kind is Kind.TENSOR for part in parts):
         return None
