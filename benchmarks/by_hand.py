@@ -126,8 +126,10 @@ CHANGES: dict[str, tuple[Rewrite, ...]] = {
         ),
         Rewrite(_RECURRENT, r"th\.mean\((.+)\[mask\]\)", r"(\1 * weight).sum()", 6),
     ),
-    # Records of tensors, which are read where statistics are asked for; the mode toggled around updates alone.
+    # Records of tensors, which are read where statistics are asked for; the mode toggled around updates alone; no
+    # validation of actions.
     "pfrl-ppo": (
+        Rewrite("pfrl/policies/softmax_policy.py", r"(Categorical\(logits=logits)\)", r"\1, validate_args=False)"),
         Rewrite("pfrl/agents/ppo.py", r"append\(float\((loss_\w+)\)\)", r"append(\1.detach())", 2),
         Rewrite("pfrl/agents/ppo.py", r"np\.mean\(xs\) if", "np.mean([float(x) for x in xs]) if"),
         Rewrite("pfrl/agents/ppo.py", r"(extend\(.*)\.cpu\(\)\.numpy\(\)\)", r"\1)", 2),
