@@ -26,7 +26,7 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEPTH = 4
 
 WAITS = "waits"
-"""Last of all, code waits for the device, or unknown that it does not."""
+"""Last of all, code waits for the device, or may wait."""
 NOTHING = ""
 """Code neither waits for the device nor gives it work; any other answer is the source of the last work it gives."""
 
