@@ -11,8 +11,7 @@ from torchlint.facts.code.model import Scope
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.late import regex
-from torchlint.models import last_names
+from torchlint.models import Word, last_names
 
 _COLD_WORDS = frozenset(
     [
@@ -52,19 +51,12 @@ _COLD_WORDS = frozenset(
 )
 # A folder of this name may hold the programs that reproduce results; a file of this name times something.
 _COLD_FILES = frozenset({"benchmark", "benchmarks", "bench"})
-_COLD_NAME = regex(
-    r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
-    r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
-    r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
-)
+_COLD_NAME = Word("cold function")
 # What is saved in memory, of a step; names of calls that put something on disk all the same.
-_KEEPS = regex(r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$")
-_WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
+_KEEPS = Word("keeping of a step")
+_WRITES = Word("writing to disk")
 # Names of functions that set something up, or make room for another phase, unless hot code is seen to call them.
-SETS_UP = regex(
-    r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*|(on|off|re|un)load(_\w+)?|wake_?up|sleep"
-    r"|(empty|clear|free|release)_(\w+_)?(cache|memory|weights|buffers?))$"
-)
+SETS_UP = Word("set-up or change of phase")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = last_names(caches=True)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -93,7 +85,7 @@ def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
     if scope.kind != "function":
         return False
-    if _COLD_NAME.match(scope.name) and not _keeps(scope):
+    if _COLD_NAME.fits(scope.name) and not _keeps(scope):
         return True
     if not _CACHES.isdisjoint(scope.decorator_names) or _demonstrates(scope):
         return True
@@ -115,4 +107,4 @@ def _loops(block: ast.If) -> bool:
 
 def _keeps(scope: Scope) -> bool:
     """Whether a function saves what a step gave, and nothing of it to disk: a buffer's ``save_transition``."""
-    return bool(_KEEPS.match(scope.name)) and not any(_WRITES.search(rightmost_name(call.func)) for call in scope.calls)
+    return _KEEPS.fits(scope.name) and not any(_WRITES.fits(rightmost_name(call.func)) for call in scope.calls)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeGuard
@@ -30,18 +29,16 @@ from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import Receivers
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass, regex
-from torchlint.models import method_names
+from torchlint.late import dataclass
+from torchlint.models import Word, method_names
 from torchlint.rule import Kind
 
-_ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
-_NOT_ENV = regex(
-    r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
-)
-_MAKES_ENV = regex(r"(^|_)(make|create|build)(_|$)|^[A-Z]")
-_OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
-_TRAINER = regex(r"trainer\d*$", re.IGNORECASE)
-_SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
+_ENV = Word("environment")
+_NOT_ENV = Word("steps without an environment")
+_MAKES_ENV = Word("maker of an environment")
+_OPTIMIZER = Word("optimizer")
+_TRAINER = Word("trainer")
+_SHOWS = Word("function that shows or saves")
 _ADVANCING = method_names(environment=("acts", "answers"))
 # Methods of pipes and queues that give what was sent.
 _RECEIVES = frozenset({"recv", "recv_multipart", "get", "get_nowait"})
@@ -159,28 +156,28 @@ def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
         return "update"
     if func.attr == "step":
         name = rightmost_name(func.value)
-        if _OPTIMIZER.search(name):
+        if _OPTIMIZER.fits(name) or _TRAINER.fits(name):
             # A trainer that is given prompts, answers and rewards makes many updates of them.
-            return "" if _TRAINER.search(name) and len(call.args) > 2 else "update"
-        if _NOT_ENV.search(name):
+            return "" if _TRAINER.fits(name) and len(call.args) > 2 else "update"
+        if _NOT_ENV.fits(name):
             return ""
-        if _ENV.search(name) or _unpacks(facts.parent.get(call)) or _drawn_from_envs(facts, func.value):
+        if _ENV.fits(name) or _unpacks(facts.parent.get(call)) or _drawn_from_envs(facts, func.value):
             return "step" if call.args or call.keywords else ""
         receiver = values.of(facts, func.value)
         if receiver.kind is Kind.OPTIMIZER:
             return "update"
         return "step" if receiver.kind is Kind.ENV and call.args else ""
-    if func.attr in _ADVANCING and _ENV.search(rightmost_name(func.value)):
+    if func.attr in _ADVANCING and _ENV.fits(rightmost_name(func.value)):
         return "step"
     return ""
 
 
 def _has_own_loop(graph: CallGraph, call: ast.Call) -> bool:
     """Whether a call of ``trainer.step(...)`` runs a method of a trainer of the project: its body says what it does."""
-    if not isinstance(call.func, ast.Attribute) or not _TRAINER.search(rightmost_name(call.func.value)):
+    if not isinstance(call.func, ast.Attribute) or not _TRAINER.fits(rightmost_name(call.func.value)):
         return False
     owners = (function.method_of for function in graph.callees.get(call, ()))
-    return any(owner is not None and _TRAINER.search(owner.name) for owner in owners)
+    return any(owner is not None and _TRAINER.fits(owner.name) for owner in owners)
 
 
 def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
@@ -193,7 +190,7 @@ def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
             if source.func.id not in ("zip", "enumerate", "reversed", "list") or not 0 <= place < len(source.args):
                 break
             source, path = source.args[place], path[1:]
-        if binding.how is Bind.ELEMENT and source is not None and _ENV.search(rightmost_name(source)):
+        if binding.how is Bind.ELEMENT and source is not None and _ENV.fits(rightmost_name(source)):
             return True
     return False
 
@@ -256,7 +253,7 @@ def _lives_for_one(scope: Scope, step: ast.Call) -> bool:
         return False
     made = [binding.value for binding in scope.bindings.get(func.value.id, ())]
     return bool(made) and all(
-        isinstance(value, ast.Call) and bool(_MAKES_ENV.search(rightmost_name(value.func))) for value in made
+        isinstance(value, ast.Call) and _MAKES_ENV.fits(rightmost_name(value.func)) for value in made
     )
 
 
@@ -283,7 +280,7 @@ class _Shown:
             self.known[scope] = (
                 bool(homes)
                 and scope not in self.graph.runs
-                and all(home.kind == "function" and (_SHOWS.match(home.name) or self._function(home)) for home in homes)
+                and all(home.kind == "function" and (_SHOWS.fits(home.name) or self._function(home)) for home in homes)
             )
         return self.known[scope]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -27,12 +26,12 @@ from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
-from torchlint.late import dataclass, regex
-from torchlint.models import function_names, method_names
+from torchlint.late import dataclass
+from torchlint.models import Word, function_names, method_names
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = method_names("Module", returns="receiver")
-_ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
+_ENV_NAME = Word("variable of an environment")
 PARTIAL = "functools.partial"
 """Name of a function with arguments filled in: it is the first item of the value, the others and ``keys`` fill it."""
 STARRED = "*"
@@ -187,7 +186,7 @@ class CallValues:
 
     def _called_env(self, node: ast.expr) -> bool:
         """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
-        return self.ask.guesses and bool(_ENV_NAME.search(operators.last_name(node))) and self.envs_return_arrays()
+        return self.ask.guesses and _ENV_NAME.fits(operators.last_name(node)) and self.envs_return_arrays()
 
     def _inherited(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
         """What ``super().method(...)`` gives."""
