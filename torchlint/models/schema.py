@@ -122,6 +122,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "pure": Attribute("changes nothing and keeps nothing", kind=bool),
         "quiet": Attribute("runs no code but that of the library, and keeps nothing", kind=bool),
         "rank": Attribute("returns as many axes as it is given", ("same",)),
+        "receives": Attribute("returns what another thread or process sent", kind=bool),
         "reduces": Attribute("reduces an axis, or all elements, to one number", kind=bool),
         "relays": Attribute("runs what it is given, or is an attribute of, in another process", kind=bool),
         "removed": Attribute("the version of the library that has it no more"),
@@ -135,6 +136,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "runs": Attribute("each call is a step of an environment, or a gradient update", ("step", "update")),
         "says": Attribute("writes a message, or one of something wrong", ("alarm", "message")),
         "shapes": Attribute("changes the sizes of axes, or their order", ("order", "sizes")),
+        "shows": Attribute("draws a frame or a picture for people", kind=bool),
         "tests": Attribute("tests for infinities and NaN, or for finite numbers", ("finite", "nonfinite")),
         "text": Attribute("makes a text", kind=bool),
         "waits": Attribute(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.autograd.autograd import Autograd
-from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.finders import Finder
@@ -15,7 +15,6 @@ from torchlint.facts.loops.growth import Growth
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _HOLDERS = (ast.Tuple, ast.List, ast.Starred)
 
 
@@ -50,7 +49,7 @@ def chains(site: Site, node: cst.CSTNode) -> bool:
     whether the list keeps it or not.
     """
     twin = site.expression(node)
-    loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, _LOOPS)] if twin is not None else []
+    loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, LOOPS)] if twin is not None else []
     if twin is None or not loops or not _is_listed_here(site.file, twin):
         return False
     chain = _Chain(site.fact(Project), site.fact(Autograd), site.file, loops[0])

@@ -26,6 +26,10 @@ ScopeNode = (
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Nodes with a scope of their own that run as part of the function around them."""
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+"""Statements that run their body again and again."""
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+"""Statements that define a function."""
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 """Nodes whose code does not run where they stand."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts, Scope, decorators
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
@@ -137,6 +137,6 @@ def _asks(facts: FileFacts, node: ast.AST) -> bool:
             for part in walk(test):
                 if isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in _ASKING:
                     return True
-        elif isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        elif isinstance(above, FUNCTIONS):
             return False
     return False

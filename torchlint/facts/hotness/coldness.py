@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -59,7 +59,6 @@ _WRITES = Word("writing to disk")
 SETS_UP = Word("set-up or change of phase")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = last_names(caches=True)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def is_test(path: str) -> bool:
@@ -102,7 +101,7 @@ def _demonstrates(scope: Scope) -> bool:
 
 
 def _loops(block: ast.If) -> bool:
-    return any(isinstance(node, _LOOPS) for node in walk(block))
+    return any(isinstance(node, LOOPS) for node in walk(block))
 
 
 def _keeps(scope: Scope) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.models import Word, last_names
 
@@ -27,7 +27,7 @@ def evaluates(scope: Scope) -> bool:
     if scope.kind != "function" or not _NAME.fits(scope.name):
         return False
     nodes = list(walk(scope.node))
-    loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    loops = [node for node in nodes if isinstance(node, LOOPS)]
     if not loops:
         return False
     given = [name for name in scope.params if name != scope.self_name]

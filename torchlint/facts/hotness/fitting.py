@@ -6,12 +6,11 @@ import ast
 from collections.abc import Mapping
 from itertools import takewhile
 
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
 from torchlint.models import Word
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # What an update has several of: a loop over these is a part of one update.
 _PARTS = Word("parts of an update")
 
@@ -35,7 +34,7 @@ def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapp
 def _repeats(loop: ast.stmt, scope: Scope) -> int:
     """How many loops of a function run a loop, itself included, but for those over the parts of one update."""
     around = takewhile(lambda node: node is not scope.node, scope.file.ancestors(loop))
-    return sum(isinstance(node, _LOOPS) and not _goes_over_parts(node) for node in (loop, *around))
+    return sum(isinstance(node, LOOPS) and not _goes_over_parts(node) for node in (loop, *around))
 
 
 def _goes_over_parts(loop: ast.For | ast.AsyncFor | ast.While) -> bool:

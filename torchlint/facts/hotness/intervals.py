@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import LOOPS, Bind, FileFacts
 from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.models import Word
 
@@ -174,7 +174,7 @@ def _loop_counted_by_hand(counter: ast.expr, facts: FileFacts) -> ast.AST | None
         return None
     name = ast.unparse(counter)
     for loop in facts.ancestors(counter):
-        if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+        if not isinstance(loop, LOOPS):
             continue
         adds = [stmt for stmt in loop.body if isinstance(stmt, ast.AugAssign) and ast.unparse(stmt.target) == name]
         if adds:

@@ -7,13 +7,12 @@ from collections.abc import Set
 from itertools import takewhile
 
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.models import Word
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEEPEST = 4
 _LENGTHS = Word("argument of a generation")
 _GENERATES = Word("generation")
@@ -41,7 +40,7 @@ def rolls_out(graph: CallGraph, scope: Scope) -> bool:
     facts = scope.file
     for call in scope.calls:
         inside = takewhile(lambda node: node is not scope.node, facts.ancestors(call))
-        if any(isinstance(node, _LOOPS) for node in inside) and (_names_it(call) or _reaches_it(graph, call, 1)):
+        if any(isinstance(node, LOOPS) for node in inside) and (_names_it(call) or _reaches_it(graph, call, 1)):
             return True
     return False
 
@@ -78,5 +77,5 @@ def _has_made(call: ast.Call) -> bool:
 
 
 def _has_token_loop(scope: Scope) -> bool:
-    loops = (node for node in walk(scope.node) if isinstance(node, _LOOPS))
+    loops = (node for node in walk(scope.node) if isinstance(node, LOOPS))
     return any(makes_tokens(scope.file, loop) for loop in loops)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.models import Word
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CHOOSES = Word("choice of a token")
 _LANGUAGE = Word("language model")
 _CACHED = "past_key_values"
@@ -20,7 +19,7 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
 
     The sequence grows by concatenation, or a cache of keys and values comes from the model and goes back to it.
     """
-    if not isinstance(loop, _LOOPS):
+    if not isinstance(loop, LOOPS):
         return False
     scope = facts.scope_of(loop).function
     own = [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
-from torchlint.facts.code.model import FileFacts, Scope, is_super
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
 from torchlint.facts.hotness import protocols
@@ -259,7 +259,7 @@ class CallValues:
         if not keeps_result(self.ask.project, function):
             return UNKNOWN
         promised = UNKNOWN
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
+        if isinstance(node, FUNCTIONS) and node.returns is not None:
             promised = self.ask.annotations.read(function.file, node.returns)
             if promised.kind in (Kind.TENSOR, Kind.NDARRAY):
                 return self._of_kind(function, promised)
