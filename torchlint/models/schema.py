@@ -67,6 +67,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "acts on an environment, takes its answer, or begins an episode", ("acts", "answers", "begins")
         ),
         "exchanges": Attribute("sends objects of Python to other processes, or gets theirs", ("objects",)),
+        "finds": Attribute("returns the places at which a condition holds", kind=bool),
         "folds": Attribute("computes one number of what it is given", kind=bool),
         "fused": Attribute("has a fused form", kind=bool),
         "gives": Attribute("gives the parts of a module", ("modules", "parameters", "state")),
@@ -85,6 +86,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "keeps": Attribute("keeps the dtype of what it is given", ("dtype",)),
         "loads": Attribute("gives batches of data, items of a data set, or tensors", ("batches", "items", "tensors")),
         "logs": Attribute("writes what it is given into a log", kind=bool),
+        "loss": Attribute("computes a loss", kind=bool),
         "makes": Attribute(
             "makes a tensor or array: filled with a number, of a pattern, of indices, like another one, of random "
             "numbers (``random``: of a size that is given, ``samples``: of parameters), of data, by a legacy "

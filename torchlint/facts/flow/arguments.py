@@ -12,10 +12,10 @@ from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.store import Ground, fields_of
-from torchlint.facts.hotness.protocols import logging_method, logs, named
 from torchlint.facts.values.operators import last_name
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, function_names, method_names
+from torchlint.models.protocols import logging_method, logs, named
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (

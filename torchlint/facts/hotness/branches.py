@@ -15,7 +15,7 @@ _ANY = frozenset({"any"})
 _SETS_UP = Word("set-up")
 _RENDERS = Word("drawing of frames")
 _ACTS = method_names(environment="acts")
-_LEARNS = frozenset({"act", "backward", "learn", "select_action", "train", "update"})
+_LEARNS = Word("acting or learning")
 _MANY = 10  # what happens every few times is seldom
 _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
@@ -128,7 +128,7 @@ def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
 def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     """Whether a branch draws frames and does nothing that belongs to learning: no environment steps, no updates."""
     called = {name for stmt in block for node in walk(stmt) if (name := _attribute_called(node))} if test else set()
-    return any(map(_RENDERS.fits, called)) and not any(name in _ACTS or name in _LEARNS for name in called)
+    return any(map(_RENDERS.fits, called)) and not any(name in _ACTS or _LEARNS.fits(name) for name in called)
 
 
 def _attribute_called(node: ast.AST) -> str:

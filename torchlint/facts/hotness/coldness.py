@@ -13,44 +13,9 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.models import Word, last_names
 
-_COLD_WORDS = frozenset(
-    [
-        "test",
-        "tests",
-        "testing",
-        "conftest",
-        "enjoy",
-        "demo",
-        "demos",
-        "play",
-        "render",
-        "visualize",
-        "visualise",
-        "visualization",
-        "visualisation",
-        "vis",
-        "viz",
-        "plot",
-        "plots",
-        "plotting",
-        "plotter",
-        "video",
-        "mp4",
-        "gif",
-        "watch",
-        "profile",
-        "profiling",
-        "profiler",
-        "debug",
-        "export",
-        "inspect",
-        "notebook",
-        "notebooks",
-        "docs",
-    ]
-)
+_COLD_PLACE = Word("file or folder of cold code")
 # A folder of this name may hold the programs that reproduce results; a file of this name times something.
-_COLD_FILES = frozenset({"benchmark", "benchmarks", "bench"})
+_COLD_FILE = Word("file of measurements")
 _COLD_NAME = Word("cold function")
 # What is saved in memory, of a step; names of calls that put something on disk all the same.
 _KEEPS = Word("keeping of a step")
@@ -71,8 +36,8 @@ def is_test(path: str) -> bool:
 def cold_file(path: str) -> bool:
     """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
     *folders, name = (_words(part.removesuffix(".py")) for part in PurePosixPath(path).parts)
-    words = {word for part in (*folders, name) for word in part}
-    return not _COLD_WORDS.isdisjoint(words) or not _COLD_FILES.isdisjoint(name)
+    words = [word for part in (*folders, name) for word in part]
+    return any(map(_COLD_PLACE.fits, words)) or any(map(_COLD_FILE.fits, name))
 
 
 def _words(part: str) -> list[str]:

@@ -8,23 +8,20 @@ from collections.abc import Callable, Container
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
-from torchlint.models import Word, method_names
+from torchlint.models import Word, last_names, method_names
 
 _DEBUG = Word("debug flag")
 _LOGGER = Word("logger in use")
 _DONE = Word("end of an episode")
 _RUNNING = Word("episode goes on")
 
-# Keys that the info of an environment holds in the step that ends an episode.
-_EPISODE_KEYS = frozenset(
-    {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
-)
+_EPISODE_KEY = Word("key of an ended episode")
 _SWITCH = Word("switch of a debug mode")
 _DUE = Word("work if due")
-_DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
+_DEBUG_MODE = Word("debug mode")
 NONFINITE = method_names(tests="nonfinite")
 _FINITE = method_names(tests="finite")
-_FINDING = frozenset({"where", "nonzero", "argwhere", "flatnonzero"})
+_FINDING = last_names(finds=True)
 
 
 def is_debug_flag(node: ast.expr) -> bool:
@@ -61,7 +58,7 @@ def logger_flag(node: ast.expr) -> str | None:
 def _compares_flag(node: ast.Compare) -> bool:
     """``verbose > 1``, ``mode == "debug"``; a logger that is there is no special case (``writer is not None``)."""
     op, other = node.ops[0], node.comparators[0]
-    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and other.value in _DEBUG_MODES:
+    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and _DEBUG_MODE.fits(str(other.value)):
         return True
     if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.fits(" ".join(names_in(node.left))):
         return False
@@ -112,8 +109,8 @@ def is_reset(test: ast.expr, *, running: bool = False) -> bool:
     if isinstance(test, ast.Subscript):
         return is_reset(test.value, running=running)
     if isinstance(test, ast.Compare):
-        known = isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
-        return known and not running
+        key = test.left.value if isinstance(test.left, ast.Constant) else None
+        return isinstance(test.ops[0], ast.In) and isinstance(key, str) and _EPISODE_KEY.fits(key) and not running
     name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
     return _RUNNING.fits(name) if running else _DONE.fits(name) and not _RUNNING.fits(name)
 

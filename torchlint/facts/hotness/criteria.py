@@ -7,14 +7,12 @@ from collections.abc import Iterator
 
 from torchlint.facts.code.model import Bind, Scope, is_super
 from torchlint.facts.code.project import Project
-from torchlint.models import Word
+from torchlint.models import Word, last_names
 
 # A word of a name: "TripletLoss", "actor_loss", "WassersteinCriterion".
 _LOSS = Word("loss")
 _TARGETS = Word("targets of a loss")
-_FUNCTIONS = frozenset(
-    {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "nll_loss"}
-)
+_FUNCTIONS = last_names(loss=True)
 _BRANCHING = (ast.If, ast.IfExp, ast.Try, ast.Lambda)
 
 

@@ -6,12 +6,12 @@ import ast
 
 from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.tree import names_in, walk
-from torchlint.models import Word
+from torchlint.models import Word, last_names
 
 _CHOOSES = Word("choice of a token")
 _LANGUAGE = Word("language model")
 _CACHED = "past_key_values"
-_JOINING = frozenset({"cat", "concat", "concatenate", "hstack"})
+_JOINING = last_names("torch", joins="parts", axis=("fixed", "given"))
 
 
 def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:

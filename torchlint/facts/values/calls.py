@@ -12,7 +12,6 @@ from torchlint.facts.code.dynamic import evaluated, looked_up, named
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
-from torchlint.facts.hotness import protocols
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.annotations import is_typed_dict
@@ -27,7 +26,7 @@ from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
 from torchlint.late import dataclass
-from torchlint.models import Word, function_names, method_names
+from torchlint.models import Word, function_names, method_names, protocols
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = method_names("Module", returns="receiver")
