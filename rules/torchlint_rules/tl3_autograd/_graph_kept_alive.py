@@ -14,6 +14,7 @@ from torchlint.facts.finders import Finder
 from torchlint.facts.loops.growth import Growth
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
+from torchlint_rules.tl3_autograd._losses import Losses
 
 _HOLDERS = (ast.Tuple, ast.List, ast.Starred)
 
@@ -24,7 +25,7 @@ def backpropagated(site: Site, node: cst.CSTNode) -> bool:
     Of the second ``loss`` in ``loss.backward(); losses.append(loss)``, and of ``a`` with ``(a + b).backward()``.
     """
     twin = site.expression(node)
-    return twin is not None and site.fact(Growth).backpropagated(site.file, twin)
+    return twin is not None and site.fact(Losses).runs_through(site.file, twin)
 
 
 def is_leaf(site: Site, node: cst.CSTNode) -> bool:
@@ -39,7 +40,7 @@ def is_loss(site: Site, node: cst.CSTNode) -> bool:
     A sum of such values is one too.
     """
     twin = site.expression(node)
-    return twin is not None and site.fact(Growth).is_loss(site.file, twin)
+    return twin is not None and site.fact(Losses).called_on(site.file, twin)
 
 
 def chains(site: Site, node: cst.CSTNode) -> bool:
