@@ -136,6 +136,13 @@ class Scope:
             scope = scope.parent
         return scope
 
+    def run_calls(self) -> Iterator[ast.Call]:
+        """The calls that run as part of it: its own, and those in its comprehensions."""
+        yield from self.calls
+        for inner in self.inner:
+            if inner.kind == "comprehension":
+                yield from inner.run_calls()
+
     @property
     def owner(self) -> Scope | None:
         """The class whose method this is, also of functions nested in a method."""

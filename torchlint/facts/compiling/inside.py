@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.collect import dotted
@@ -83,7 +82,7 @@ class Inside(Fact):
             if scope in reached:
                 continue
             reached[scope] = compilation
-            for call in _calls(scope):
+            for call in scope.run_calls():
                 if call in self.graph.weak or _asks(scope.file, call) or self._is_any(scope.file, call.func):
                     continue
                 targets = [found for found in self.graph.callees.get(call, ()) if self._is_traced(found)]
@@ -111,14 +110,6 @@ class Inside(Fact):
         if any(self.project.qualified(scope.file, node) in _OUTSIDE for node in decorators(scope.node)):
             return False
         return not any(_is_off(node) for node in getattr(scope.node, "decorator_list", ()))
-
-
-def _calls(scope: Scope) -> Iterator[ast.Call]:
-    """The calls in a function, also those in its comprehensions."""
-    yield from scope.calls
-    for inner in scope.inner:
-        if inner.kind == "comprehension":
-            yield from _calls(inner)
 
 
 def _is_off(node: ast.expr) -> bool:
