@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -16,8 +16,6 @@ from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.hotness.guards import GIVEN_ARGUMENT, KEPT_VALUE, Bound, Guards
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass(eq=False, slots=True)
@@ -48,7 +46,7 @@ class Missing:
     def _kept(self, facts: FileFacts, name: ast.Name, bindings: Iterable[Binding]) -> Bound | None:
         """The guard where a name is ``None`` before a loop, or where it is dropped, and each round gives it a value."""
         around = list(facts.ancestors(name))
-        loop = next((node for node in around if isinstance(node, _LOOPS)), None)
+        loop = next((node for node in around if isinstance(node, LOOPS)), None)
         if loop is None or not self.rooted(loop):
             return None
         missing = [each for each in bindings if each.value is not None and is_none(each.value) and not each.path]
@@ -104,7 +102,7 @@ def _each_round(facts: FileFacts, binding: Binding, loop: ast.AST, around: Itera
     inside: list[ast.AST] = []
     for node in facts.ancestors(binding.stmt):
         if node is loop:
-            return not any(isinstance(each, (ast.If, ast.Try, *_LOOPS)) and each not in around for each in inside)
+            return not any(isinstance(each, (ast.If, ast.Try, *LOOPS)) and each not in around for each in inside)
         inside.append(node)
     return False
 
