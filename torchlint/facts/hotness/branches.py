@@ -12,7 +12,7 @@ from torchlint.facts.hotness.conditions import tests_for
 from torchlint.late import regex
 from torchlint.models import last_names, method_names
 
-_ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
+_ALARM = regex(r"\W*(warning|warn|error|alert|debug)\b", re.IGNORECASE)
 _ANY = frozenset({"any"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
 _RENDERS = regex(r"render(_\w+)?$")

@@ -22,6 +22,7 @@ from torchlint.rule import Kind, Use
 
 _ADDING = method_names("list deque set", adds="element")
 _DEEPEST = 3
+_KEPT_ON = frozenset({Use.RETURNED, Use.STORED, Use.PASSED})
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 
 
@@ -115,6 +116,12 @@ class Growth(Fact):
                 if isinstance(part.ctx, ast.Load):
                     if any(binding in assigned for binding in self.project.reaching(facts, part).bindings):
                         yield part
+
+    def outlived(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the graph of a name may be a part of what its function returns, stores or hands on, by another use."""
+        if not isinstance(node, ast.Name):
+            return False
+        return any(self.flow.graph_uses(facts, other) & _KEPT_ON for other in self._other_uses(facts, node))
 
     def backpropagated(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
         """Whether backward() runs through what an expression is made of, by another way than the expression itself.

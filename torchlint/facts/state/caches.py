@@ -5,14 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_none
+from torchlint.late import regex
+
+# What an attribute is called that holds the greatest size for which something was made.
+_LIMIT = regex(r"cache|capacity|(max|seq)\w*(len|length|size)($|_)")
 
 
 def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool:
     """Whether a branch makes what its condition found missing or not fitting, and keeps it."""
-    return _rebuilds(branch, test) or any(_fills(branch, kept, facts) for kept in _missing_from(test))
+    return (
+        _rebuilds(branch, test)
+        or any(_fills(branch, kept, facts) for kept in (*_missing_from(test), *_found_empty(test, facts)))
+        or any(_grows_to(branch, size, kept, facts) for size, kept in _outgrown(test))
+    )
 
 
 def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int, int]]:
@@ -42,6 +51,56 @@ def _missing_from(test: ast.expr) -> Iterator[ast.expr]:
             yield container
 
 
+def _found_empty(test: ast.expr, facts: FileFacts) -> Iterator[ast.expr]:
+    """The container of ``held = state.get(key)`` where a condition is ``held is None``."""
+    if not isinstance(test, ast.Compare) or not _is_unset(test) or not isinstance(test.left, ast.Name):
+        return
+    for binding in facts.scope_of(test).function.bindings.get(test.left.id, ()):
+        match binding.value:
+            case ast.Call(func=ast.Attribute(attr="get", value=container)) if not binding.path:
+                yield container
+
+
+def _outgrown(test: ast.expr) -> Iterator[tuple[ast.expr, ast.Attribute]]:
+    """A size and the attribute that it is greater than: ``n > self.max_len``, also where that may be unset."""
+    match test:
+        case ast.BoolOp(op=ast.Or(), values=parts) if sum(not _is_unset(part) for part in parts) == 1:
+            yield from _outgrown(next(part for part in parts if not _is_unset(part)))
+        case ast.Compare(left=size, ops=[ast.Gt()], comparators=[ast.Attribute() as kept]) if _LIMIT.search(kept.attr):
+            yield size, kept
+        case ast.Compare(left=ast.Attribute() as kept, ops=[ast.Lt()], comparators=[size]) if _LIMIT.search(kept.attr):
+            yield size, kept
+
+
+def _grows_to(block: Iterable[ast.stmt], size: ast.expr, kept: ast.Attribute, facts: FileFacts) -> bool:
+    """Whether statements store a size in the attribute that holds the greatest one, or a method of the class does."""
+    text, given = ast.unparse(kept), ast.unparse(size)
+    for node in (node for stmt in block for node in walk(stmt)):
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) == given:
+            if any(ast.unparse(target) == text for target in node.targets):
+                return True
+        if isinstance(node, ast.Call) and any(
+            part is not None and ast.unparse(part) == given for part in _stored_by(node, kept.attr, facts)
+        ):
+            return True
+    return False
+
+
+def _stored_by(call: ast.Call, attribute: str, facts: FileFacts) -> Iterator[ast.expr | None]:
+    """The arguments that a call of a method of the same class stores in an attribute; overrides aside."""
+    function = facts.scope_of(call).function
+    owner, func = function.method_of, call.func
+    if owner is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return
+    methods = owner.bindings.get(func.attr, ())
+    if func.value.id != function.self_name or len(methods) != 1:
+        return
+    method = methods[0].scope
+    for store in owner.stores.get(attribute, ()) if method is not None else ():
+        if store.scope is method and isinstance(store.binding.value, ast.Name):
+            yield passed(method, store.binding.value.id, Caller(facts, call, 1))
+
+
 def _fills(block: Iterable[ast.stmt], container: ast.expr, facts: FileFacts) -> bool:
     """Whether statements store an item in a container that outlives the call."""
     if not _outlives(container, facts):
@@ -58,13 +117,21 @@ def _filled(stmt: ast.stmt) -> Iterator[str]:
 
 
 def _outlives(container: ast.expr, facts: FileFacts) -> bool:
-    """Whether an expression is an attribute, or a name that the function does not give a value."""
+    """Whether an expression is an attribute or an item of one, or a name of it or of what was there before the call."""
     if isinstance(container, ast.Name):
-        bindings = facts.scope_of(container).function.bindings.get(container.id, ())
-        return facts.scope_of(container).function.kind == "function" and all(
-            binding.how is Bind.PARAM for binding in bindings
+        function = facts.scope_of(container).function
+        return function.kind == "function" and all(
+            binding.how is Bind.PARAM or (not binding.path and _is_part(binding.value))
+            for binding in function.bindings.get(container.id, ())
         )
     return isinstance(container, ast.Attribute)
+
+
+def _is_part(value: ast.expr | None) -> bool:
+    """``self.state``, ``self.state[key]``."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return isinstance(value, ast.Attribute)
 
 
 def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:
