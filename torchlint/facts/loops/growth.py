@@ -118,7 +118,7 @@ class Growth(Fact):
                         yield part
 
     def outlived(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether the graph of a name may be a part of what its function returns, stores or hands on, by another use."""
+        """Whether the graph of a name may be a part of what its function returns, stores or hands on."""
         if not isinstance(node, ast.Name):
             return False
         return any(self.flow.graph_uses(facts, other) & _KEPT_ON for other in self._other_uses(facts, node))
