@@ -15,7 +15,7 @@ from torchlint.facts.loops.elements import Elements
 from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Kind, Row, Value
+from torchlint.rule import Row
 from torchlint.rule.site import Site
 
 _SAME = frozenset(
@@ -83,27 +83,10 @@ class Rows(Fact):
             return None
         if not isinstance(node, ast.Subscript):
             value = self.elements.collection(facts, node)
-            if value is not None and self._is_checked(facts, over):
-                value = Value(Kind.TUPLE)
             return Row(over=value, single=single) if value is not None else None
         if not self.elements.counted(facts, node.value, index):
             return None
         return Row(over=self.values.of(facts, node.value), single=single, counted=ast.unparse(over))
-
-    def _is_checked(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether the function makes sure that a collection is no tensor: ``assert isinstance(outputs, tuple)``."""
-        while isinstance(over, ast.Subscript):
-            over = over.value
-        if not isinstance(over, ast.Name):
-            return False
-        return any(
-            isinstance(call.args[0], ast.Name)
-            and call.args[0].id == over.id
-            and self.project.qualified(facts, call.args[1]) in ("builtins.tuple", "builtins.list")
-            and _is_asserted(facts, call)
-            for call in facts.scope_of(over).function.calls
-            if len(call.args) == 2 and self.project.qualified(facts, call.func) == "builtins.isinstance"
-        )
 
     def _unwrapped(self, facts: FileFacts, node: ast.expr) -> tuple[ast.expr, bool] | None:
         """What a conversion or a view is of, and whether it makes a batch of one; ``None`` for anything else."""
@@ -142,16 +125,6 @@ class Rows(Fact):
         if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
             return None
         return bindings[0].value if bindings[0].stmt in body else None
-
-
-def _is_asserted(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether an ``assert`` fails where an expression is false."""
-    for parent in facts.ancestors(node):
-        if isinstance(parent, ast.Assert):
-            return True
-        if not isinstance(parent, ast.BoolOp) or not isinstance(parent.op, ast.And):
-            return False
-    return False
 
 
 def _is_part(node: ast.Subscript) -> bool:
