@@ -73,7 +73,8 @@ class Needed:
             if call.args and takes_tensor(name):
                 yield from call.args[: 2 if name.rpartition(".")[2] in table()["functional"]["loss"] else 1]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
-            yield call.func.value
+            if call.func.attr != "backward" or not call.args:  # an engine's takes the loss
+                yield call.func.value
 
     def _joined(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.expr]:
         """What a function puts into a list that it joins to one tensor: ``torch.stack(found[::-1])``."""
