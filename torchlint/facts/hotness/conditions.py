@@ -124,7 +124,8 @@ def is_reset(test: ast.expr, *, running: bool = False) -> bool:
     if isinstance(test, ast.Subscript):
         return is_reset(test.value, running=running)
     if isinstance(test, ast.Compare):
-        known = isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
+        told = isinstance(test.ops[0], ast.Eq) and getattr(test.comparators[0], "value", None) == "reset"
+        known = told or (isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS)
         return known and not running
     name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
     return bool(_RUNNING.search(name)) if running else bool(_DONE.search(name)) and not _RUNNING.search(name)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.late import regex
@@ -21,6 +21,49 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
         _rebuilds(branch, test)
         or any(_fills(branch, kept, facts) for kept in (*_missing_from(test), *_found_empty(test, facts)))
         or any(_grows_to(branch, size, kept, facts) for size, kept in _outgrown(test))
+        or _replaces_unfit(branch, test)
+        or _comes_first(test, facts)
+    )
+
+
+def _replaces_unfit(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a branch stores anew each attribute of which a condition finds one that is unset, too small or unfit.
+
+    ``if self.table is None or n > self.max_len or self.table.dtype != dtype:``: each part asks for a stored attribute.
+    """
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.Or):
+        return False
+    stored = {ast.unparse(part) for stmt in branch for part in _stored(stmt)}
+    asked = [{ast.unparse(part) for part in walk(part) if isinstance(part, ast.Attribute)} for part in test.values]
+    unset = (part.left for part in test.values if isinstance(part, ast.Compare) and _is_unset(part))
+    return any(ast.unparse(left) in stored for left in unset) and not any(map(stored.isdisjoint, asked))
+
+
+def _stored(stmt: ast.stmt) -> Iterator[ast.expr]:
+    """The attributes that a statement gives a value itself."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else ()
+    return (part for target in targets for part in _parts(target) if isinstance(part, ast.Attribute))
+
+
+def _comes_first(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a flag for each key says that a branch has not run, and the function takes it back for good.
+
+    ``first = self.fresh[key]``, ``if first: ...``, and then ``self.fresh[key] = False``.
+    """
+    flag: ast.expr | None = test
+    function = facts.scope_of(test).function
+    if isinstance(test, ast.Name):
+        bindings = function.bindings.get(test.id, ())
+        flag = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    if not isinstance(flag, ast.Subscript) or not _outlives(flag.value, facts):
+        return False
+    text = ast.unparse(flag)
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is False
+        and any(ast.unparse(target) == text for target in node.targets)
+        for node in walk(function.node)
     )
 
 
@@ -88,17 +131,21 @@ def _grows_to(block: Iterable[ast.stmt], size: ast.expr, kept: ast.Attribute, fa
 
 def _stored_by(call: ast.Call, attribute: str, facts: FileFacts) -> Iterator[ast.expr | None]:
     """The arguments that a call of a method of the same class stores in an attribute; overrides aside."""
+    method = _own_method(call, facts)
+    owner = method.method_of if method is not None else None
+    for store in owner.stores.get(attribute, ()) if method is not None and owner is not None else ():
+        if store.scope is method and isinstance(store.binding.value, ast.Name):
+            yield passed(method, store.binding.value.id, Caller(facts, call, 1))
+
+
+def _own_method(call: ast.Call, facts: FileFacts) -> Scope | None:
+    """The method of the same class that a call on the object itself runs; overrides aside."""
     function = facts.scope_of(call).function
     owner, func = function.method_of, call.func
     if owner is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
-        return
+        return None
     methods = owner.bindings.get(func.attr, ())
-    if func.value.id != function.self_name or len(methods) != 1:
-        return
-    method = methods[0].scope
-    for store in owner.stores.get(attribute, ()) if method is not None else ():
-        if store.scope is method and isinstance(store.binding.value, ast.Name):
-            yield passed(method, store.binding.value.id, Caller(facts, call, 1))
+    return methods[0].scope if func.value.id == function.self_name and len(methods) == 1 else None
 
 
 def _fills(block: Iterable[ast.stmt], container: ast.expr, facts: FileFacts) -> bool:
@@ -106,10 +153,15 @@ def _fills(block: Iterable[ast.stmt], container: ast.expr, facts: FileFacts) -> 
     if not _outlives(container, facts):
         return False
     text = ast.unparse(container)
-    return any(text in _filled(stmt) for stmt in block)
+    return any(text in _filled(stmt) for stmt in block) or any(
+        text in _filled(method.node)
+        for stmt in block
+        for call in walk(stmt)
+        if isinstance(call, ast.Call) and (method := _own_method(call, facts)) is not None
+    )
 
 
-def _filled(stmt: ast.stmt) -> Iterator[str]:
+def _filled(stmt: ast.AST) -> Iterator[str]:
     """The containers that a statement stores an item in, as source text."""
     for node in walk(stmt):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
