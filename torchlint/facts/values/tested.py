@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -18,7 +18,6 @@ _TYPES = {
     "builtins.bool": NUMBER,
     "builtins.str": STRING,
 }
-_SEQUENCES = {"tuple": Value(Kind.TUPLE), "list": Value(Kind.LIST)}
 _OTHERS = frozenset(
     {Kind.UNKNOWN, Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING}
 )
@@ -53,27 +52,6 @@ def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
 def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     """Whether a name is read in a branch for tensors: ``if isinstance(x, torch.Tensor): x = x.item()``."""
     return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in _arms(facts, node))
-
-
-def asserted(function: Scope) -> Mapping[str, Value]:
-    """The names of a function of which an ``assert`` makes sure that they are tuples or lists."""
-    found: dict[str, Value] = {}
-    for call in function.calls:
-        match call:
-            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), ast.Name(id=kind)]):
-                if kind in _SEQUENCES and _is_asserted(function.file, call):
-                    found[name] = _SEQUENCES[kind]
-    return found
-
-
-def _is_asserted(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether an ``assert`` fails where an expression is false."""
-    for parent in facts.ancestors(node):
-        if isinstance(parent, ast.Assert):
-            return True
-        if not isinstance(parent, ast.BoolOp) or not isinstance(parent.op, ast.And):
-            return False
-    return False
 
 
 def names_asked(function: Scope) -> frozenset[str]:

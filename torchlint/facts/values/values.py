@@ -39,7 +39,7 @@ from torchlint.facts.values.loaders import moves_itself
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
-from torchlint.facts.values.tested import asserted, within_test
+from torchlint.facts.values.tested import within_test
 from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
 from torchlint.models import Row
@@ -66,7 +66,6 @@ class Values(Fact):
     _calls: CallValues = field(init=False)
     _needed: Needed = field(init=False)
     _registering: Registering = field(init=False)
-    _asserted: dict[Scope, Mapping[str, Value]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
@@ -300,20 +299,12 @@ class Values(Fact):
         result = self._ask.reached(facts, reach)
         if result is None:
             return None
-        result = within_test(self.project, facts, node, result)
-        if result.kind is Kind.TENSOR and len(reach.bindings) == 1:
-            result = self._asserted_in(facts.scope_of(node).function).get(node.id, result)
+        result = self._needed.as_asserted(facts, node, within_test(self.project, facts, node, result))
         if result == UNKNOWN:
             if (named := operators.by_name(node.id)).known or not self._needed.is_tensor(facts, node):
                 return named
             return TENSOR if self._needed.was_tensor(facts, node) else self._ask.guess(TENSOR)
         return result
-
-    def _asserted_in(self, function: Scope) -> Mapping[str, Value]:
-        found = self._asserted.get(function)
-        if found is None:
-            found = self._asserted[function] = asserted(function)
-        return found
 
     def _named(self, name: str) -> Value | None:
         """The value of a qualified name outside of any function."""
