@@ -13,6 +13,7 @@ from torchlint.late import regex
 from torchlint.models import last_names, method_names
 
 _ALARM = regex(r"\W*(warning|warn|error|alert|debug)\b", re.IGNORECASE)
+_ADDING = method_names("list", adds="element")
 _ANY = frozenset({"any"})
 _SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
 _RENDERS = regex(r"render(_\w+)?$")
@@ -125,6 +126,26 @@ def warns(block: Sequence[ast.stmt]) -> bool:
 def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     """``if bad.any(): print(...)``: of many values some are wrong."""
     return test is not None and tests_for(test, _ANY) and _prints(block)
+
+
+def fills_empty(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """``if not found:`` and in the branch ``found.append(...)``: a list that is seldom left empty gets one element."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)])):
+            pass
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+            pass
+        case _:
+            return False
+    parts = [part for stmt in block for part in walk(stmt)]
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in _ADDING
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id == name
+        for part in parts
+    )
 
 
 def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
