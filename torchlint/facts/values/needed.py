@@ -18,6 +18,7 @@ from torchlint.rule import Kind, Value
 _FUNCTIONAL = "torch.nn.functional."
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 _SEQUENCES = {"tuple": Value(Kind.TUPLE), "list": Value(Kind.LIST)}
+_CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_"})
 _ASKING = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
 
 
@@ -88,6 +89,17 @@ class Needed:
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
             if call.func.attr != "backward" or not call.args:  # an engine's takes the loss
                 yield call.func.value
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args:
+            if isinstance(call.func.value, ast.Name) and self._is_norm(facts, call.func.value):
+                yield call.func.value
+
+    def _is_norm(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether a name was given the norm of gradients by a method that clips them: a tensor, or a number."""
+        calls = [binding.value for binding in self.project.reaching(facts, node).bindings if not binding.path]
+        return bool(calls) and all(
+            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CLIPPING
+            for call in calls
+        )
 
     def _joined(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.expr]:
         """What a function puts into a list that it joins to one tensor: ``torch.stack(found[::-1])``."""
