@@ -19,7 +19,7 @@ from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.around import around, branches, unlooped
-from torchlint.facts.hotness.coldness import SETS_UP, cold_file
+from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.entering import MOST
 from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import fitting
@@ -298,8 +298,8 @@ def _climb(
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
     Functions on the way are roots too, for someone else's loop may call them, unless they begin with a reset, make an
-    object of their class, set an optimizer up or a program runs them once; those of base classes for objects of the
-    class that steps or updates.
+    object of their class or a program runs them once; those of base classes for objects of the class that steps or
+    updates.
     """
     todo: list[tuple[Scope, ast.AST, str, bool, Receiver]] = []
     looping = {scope for scope, call, kind in found if kind == "step" and enclosing_loop(scope.file, call, scope)}
@@ -331,8 +331,6 @@ def _climb(
         cls = cls if len(classes) < MOST else ANY
         if scope.kind != "function" or begins_episode(scope) or scope.name == "__init__" or classes & {cls, ANY}:
             continue
-        if kind == "update" and SETS_UP.match(scope.name):
-            continue  # a step of an optimizer that makes its state
         if programs.once(scope):
             continue
         classes.add(cls)
