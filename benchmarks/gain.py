@@ -33,11 +33,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from marked import written
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "packages")]
 DATA = ROOT / "docs" / "benchmarks" / "gain.json"
 PAGE = ROOT / "docs" / "fixes.md"
-BEGIN, END = "<!-- gain: begin -->\n", "<!-- gain: end -->\n"
 TRAIN = ROOT / "tests" / "packages" / "train.py"
 FIXES = {"safe": ("--fix",), "all": ("--fix", "--unsafe-fixes")}
 VERSIONS = ("as it is", *FIXES)
@@ -261,13 +262,6 @@ def machine() -> str:
     return f"{processor()}, one thread, Python {platform.python_version()}, torch {version('torch')}"
 
 
-def with_table(page: str, data: Mapping[str, object]) -> str:
-    """The page with these figures."""
-    head, rest = page.split(BEGIN)
-    _, tail = rest.split(END)
-    return f"{head}{BEGIN}{table(data)}{END}{tail}"
-
-
 def main(arguments: Sequence[str]) -> int:
     """Measure the programs, and print the table or write it."""
     if arguments[:1] == [_TRAIN]:
@@ -293,7 +287,7 @@ def main(arguments: Sequence[str]) -> int:
         print(name, {text: f"{speed:.1f}" for text, speed in medians.items()}, found["same_parameters"], flush=True)
         if options.write:
             DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-            PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), data), encoding="utf-8")
+            PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "gain", table(data)), encoding="utf-8")
     if not options.write:
         print(table(data))
     return 0

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from accuracy import codes, markdown, written
+from accuracy import codes, markdown
+from marked import written
 
 from torchlint.count.join import covers, joined, rows_without_finding
 from torchlint.count.result import CountedLine, LineStatus

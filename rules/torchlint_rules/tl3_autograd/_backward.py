@@ -12,7 +12,7 @@ from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.flow.flow import Flow
@@ -27,7 +27,6 @@ _BACKWARD = names(autograd=("backward", "gradient"))
 _LOST = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED})
 _ELSEWHERE = _LOST | {Use.BACKWARD}
 _CARRIERS = frozenset({Kind.UNKNOWN, Kind.TENSOR, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _MOST_CALLS_UP = 3
 
 
@@ -184,7 +183,7 @@ class Backwards(Fact):
 
     def _outlives(self, facts: FileFacts, call: ast.Call, name: ast.Name) -> bool:
         """Whether a name is bound before a loop that runs the call again with the same graph."""
-        loops = [node for node in facts.ancestors(call) if isinstance(node, _LOOPS)]
+        loops = [node for node in facts.ancestors(call) if isinstance(node, LOOPS)]
         bindings = self.project.reaching(facts, name).bindings
         return any(
             loop not in (binding.stmt, *facts.ancestors(binding.stmt))
@@ -208,7 +207,7 @@ class Backwards(Fact):
 
     def _later(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.Call]:
         """The calls of a function that may go back through a graph once the call at hand has."""
-        loops = {node for node in facts.ancestors(call) if isinstance(node, _LOOPS)}
+        loops = {node for node in facts.ancestors(call) if isinstance(node, LOOPS)}
         arms = dict(_arms(facts, call))
         for other in scope.calls:
             if other is call or not self._goes_back(facts, other):

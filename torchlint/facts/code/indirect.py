@@ -17,6 +17,7 @@ from torchlint.facts.hotness import protocols
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models.protocols import is_entry_point
 from torchlint.rule import Kind, Value
 
 # Calls that keep or describe a function, or give another in its place: they do not run it.
@@ -179,7 +180,7 @@ class _Finder:
 
     def _replaced(self, facts: FileFacts, node: ast.expr, attribute: str) -> protocols.EntryPoint | None:
         """The method of a framework's object that an assignment replaces: ``trainer.compute_loss = compute_loss``."""
-        if not protocols.is_entry_point(attribute):
+        if not is_entry_point(attribute):
             return None
         bases = (base for cls in self.values.of(facts, node).name.split("|") for base in self.project.ancestry(cls))
         found = (protocols.entry_points(base).get(attribute) for base in bases)

@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, NESTED, FileFacts
 from torchlint.facts.code.tree import children
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 LoopNode = ast.For | ast.AsyncFor | ast.While | Comprehension
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
 OUTSIDE = (*NESTED, ast.Module)
 """Nodes that a search for the loops around a node does not leave."""
 _DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)

@@ -20,9 +20,8 @@ from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reachin
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import only_defines
 from torchlint.facts.code.tree import names_in
-from torchlint.facts.hotness import protocols
 from torchlint.late import dataclass, regex
-from torchlint.models import Models
+from torchlint.models import Models, protocols
 
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8

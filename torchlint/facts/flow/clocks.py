@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.model import COMPREHENSIONS, FUNCTIONS, LOOPS, NESTED, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
@@ -22,7 +22,6 @@ _WAITING = method_names(waits=("reads", "queue"))
 _QUEUING = frozenset({"backward", "copy_", "lerp_", "mul_", "add_", "sub_", "div_"})
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.print", "builtins.str"})
 _HARMLESS = ("builtins.", "time.", "math.", "random.", "os.", "collections.", "itertools.", "logging.", "tqdm.")
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEPTH = 4
 
 WAITS = "waits"
@@ -67,8 +66,8 @@ class Clocks(Fact):
         start = self._start(facts, call) if compiled else None
         if start is None or not self._compiles_anyway(facts):
             return ""
-        holding = [node for node in facts.ancestors(start) if isinstance(node, _LOOPS)]
-        loops = [node for node in facts.ancestors(call) if isinstance(node, _LOOPS) and node not in holding]
+        holding = [node for node in facts.ancestors(start) if isinstance(node, LOOPS)]
+        loops = [node for node in facts.ancestors(call) if isinstance(node, LOOPS) and node not in holding]
         return self._compiled(facts, loops[-1], compiled) if loops else ""
 
     def _compiles_anyway(self, facts: FileFacts) -> bool:
@@ -147,7 +146,7 @@ class Clocks(Fact):
             if around is block:
                 return place <= index
             holder = facts.parent.get(stmt)
-            if isinstance(holder, (*_LOOPS, *NESTED)) or not isinstance(holder, ast.stmt):
+            if isinstance(holder, (*LOOPS, *NESTED)) or not isinstance(holder, ast.stmt):
                 return True
             stmt = holder
         return True
@@ -169,7 +168,7 @@ class Clocks(Fact):
             return self._parts(facts, [stmt], depth)
         if isinstance(stmt, ast.If):
             return self._branches(facts, stmt, depth)
-        if isinstance(stmt, (*_LOOPS, ast.With, ast.AsyncWith)):
+        if isinstance(stmt, (*LOOPS, ast.With, ast.AsyncWith)):
             return self._block(facts, stmt.body, depth) or self._parts(facts, _header(stmt), depth)
         return WAITS  # try, match: not followed
 
@@ -264,7 +263,7 @@ class Clocks(Fact):
     def _function(self, scope: Scope, depth: int) -> str:
         if scope not in self._last:
             self._last[scope] = WAITS  # while it is being asked: a function that calls itself
-            body = scope.node.body if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+            body = scope.node.body if isinstance(scope.node, FUNCTIONS) else None
             waits = body is None or bool(scope.yields)
             self._last[scope] = WAITS if waits or body is None else self._block(scope.file, body, depth)
         return self._last[scope]

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -17,9 +17,7 @@ from torchlint.facts.hotness.guards import GIVEN_ARGUMENT, KEPT_VALUE, Bound, Gu
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST = 4  # functions that hand on the same mapping
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass(eq=False, slots=True)
@@ -50,7 +48,7 @@ class Missing:
     def _kept(self, facts: FileFacts, name: ast.Name, bindings: Iterable[Binding]) -> Bound | None:
         """The guard where a name is ``None`` before a loop, or where it is dropped, and each round gives it a value."""
         around = list(facts.ancestors(name))
-        loop = next((node for node in around if isinstance(node, _LOOPS)), None)
+        loop = next((node for node in around if isinstance(node, LOOPS)), None)
         if loop is None or not self.rooted(loop):
             return None
         missing = [each for each in bindings if each.value is not None and is_none(each.value) and not each.path]
@@ -99,7 +97,7 @@ class Missing:
                 made = self.graph.callees.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
                 if any(name in _keys_returned(maker) for maker in made if not binding.path):
                     return True
-            rest = home.node.args.kwarg if isinstance(home.node, _FUNCTIONS) else None
+            rest = home.node.args.kwarg if isinstance(home.node, FUNCTIONS) else None
             if rest is not None and rest.arg == mapping.id and depth < _DEEPEST:
                 callers = self.graph.callers.get(home, ())
                 if callers and all(_names(each, name) or self._holds(each, name, depth + 1) for each in callers):
@@ -112,7 +110,7 @@ def _each_round(facts: FileFacts, binding: Binding, loop: ast.AST, around: Itera
     inside: list[ast.AST] = []
     for node in facts.ancestors(binding.stmt):
         if node is loop:
-            return not any(isinstance(each, (ast.If, ast.Try, *_LOOPS)) and each not in around for each in inside)
+            return not any(isinstance(each, (ast.If, ast.Try, *LOOPS)) and each not in around for each in inside)
         inside.append(node)
     return False
 

@@ -12,6 +12,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.relaying import fans_out
+from torchlint.facts.hotness.around import enclosing_loop, runs_each_time
 from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
@@ -36,7 +37,7 @@ from torchlint.facts.hotness.guards import (
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.options import Options
-from torchlint.facts.hotness.roots import Roots, enclosing_loop, runs_each_time
+from torchlint.facts.hotness.roots import Roots
 from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass

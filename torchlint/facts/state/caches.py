@@ -9,10 +9,9 @@ from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_none
-from torchlint.late import regex
+from torchlint.models import Word
 
-# What an attribute is called that holds the greatest size for which something was made.
-_LIMIT = regex(r"cache|capacity|(max|seq)\w*(len|length|size)($|_)")
+_LIMIT = Word("greatest size")
 
 
 def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool:
@@ -109,9 +108,9 @@ def _outgrown(test: ast.expr) -> Iterator[tuple[ast.expr, ast.Attribute]]:
     match test:
         case ast.BoolOp(op=ast.Or(), values=parts) if sum(not _is_unset(part) for part in parts) == 1:
             yield from _outgrown(next(part for part in parts if not _is_unset(part)))
-        case ast.Compare(left=size, ops=[ast.Gt()], comparators=[ast.Attribute() as kept]) if _LIMIT.search(kept.attr):
+        case ast.Compare(left=size, ops=[ast.Gt()], comparators=[ast.Attribute() as kept]) if _LIMIT.fits(kept.attr):
             yield size, kept
-        case ast.Compare(left=ast.Attribute() as kept, ops=[ast.Lt()], comparators=[size]) if _LIMIT.search(kept.attr):
+        case ast.Compare(left=ast.Attribute() as kept, ops=[ast.Lt()], comparators=[size]) if _LIMIT.fits(kept.attr):
             yield size, kept
 
 

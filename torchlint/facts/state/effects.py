@@ -6,7 +6,6 @@ State is named by the text of the chain that leads to it, from a name the code s
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
@@ -20,7 +19,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
-from torchlint.models import method_names
+from torchlint.models import Word, method_names
 from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"
@@ -30,7 +29,7 @@ EVERYTHING = "<everything>"
 
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
 _DRAWING = regex(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
-_OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
+_OPTIMIZER = Word("optimizer")
 _LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
 _MUTATORS = (method_names(adds=True), method_names(removes=True, elsewhere=False), method_names(reorders=True))
@@ -181,7 +180,7 @@ class Sides(Fact):
         """A method that is not one of the project's."""
         receiver, attr = self.values.of(facts, func.value), func.attr
         here = self._texts(facts, func.value)
-        if receiver.kind is Kind.OPTIMIZER or (attr == "step" and _OPTIMIZER.search(_last(func.value))):
+        if receiver.kind is Kind.OPTIMIZER or (attr == "step" and _OPTIMIZER.fits(_last(func.value))):
             return Effects(writes=frozenset({PARAMETERS}) if attr == "step" else frozenset())
         in_place = attr.endswith("_") and not attr.endswith("__")
         if receiver.kind in _PLAIN or receiver.kind in (Kind.DEVICE, Kind.CLASS, Kind.NAMESPACE):

@@ -12,7 +12,7 @@ from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import children, walk
@@ -192,7 +192,7 @@ class Escapes(Fact):
     def _shares(self, facts: FileFacts, name: ast.Name) -> bool:
         """Whether a name that is bound is ``global`` or ``nonlocal``, and what is bound may be a tensor."""
         scope = facts.scope_of(name).function
-        body = scope.node.body if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        body = scope.node.body if isinstance(scope.node, FUNCTIONS) else []
         declared = (part.names for part in nodes_of(body) if isinstance(part, (ast.Global, ast.Nonlocal)))
         if not any(name.id in names for names in declared):
             return False
@@ -328,7 +328,7 @@ class Escapes(Fact):
         node = function.node
         if isinstance(node, ast.Lambda):
             return self._keeps_nothing(function.file, list(nodes_of([node.body])))
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not self._caches_nothing(function):
+        if not isinstance(node, FUNCTIONS) or not self._caches_nothing(function):
             return False
         return self._keeps_nothing(function.file, list(nodes_of(node.body)))
 

@@ -10,7 +10,7 @@ from itertools import islice
 from torchlint.facts.code.callers import Caller, methods, passed, stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.decorating import is_property
-from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
@@ -326,7 +326,7 @@ def _binds(scope: Scope | None, name: str) -> bool:
 def _replaces(init: Scope, store: AttributeStore) -> bool:
     """Whether a constructor sets an attribute whatever happens, after those of the bases have run."""
     node = init.node
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    assert isinstance(node, FUNCTIONS)
     above = [call.lineno for call in init.calls if _is_base_constructor(call)]
     stmt = store.binding.stmt
     if stmt not in node.body or init.returns or not above:

@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.file_edits import FileEdits
-from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.registering import Registering
@@ -448,7 +448,7 @@ class Values(Fact):
     def _rest(self, binding: Binding) -> Value | None:
         """``*args``: the tuple of what the calls give that no parameter takes."""
         scope = binding.scope
-        if scope is None or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if scope is None or not isinstance(scope.node, FUNCTIONS):
             return UNKNOWN
         taken = len(scope.node.args.posonlyargs) + len(scope.node.args.args)
         given: list[Value | None] = []
