@@ -336,3 +336,10 @@ def test_of_one_class_for_several_frameworks_that_for_torch_is_meant(chosen: str
     }
     code = Code(texts)
     assert code.project.qualified(code.file("train.py"), code.shown("train.py")) == "algorithms.mine.DQN"
+
+
+def test_files_and_functions_print_as_their_names() -> None:
+    project = Code({"agents/ppo.py": "class Agent:\n    def act(self, obs):\n        return obs\n"}).project
+    method = project.functions["agents.ppo.Agent.act"]
+    assert repr(method) == "<function agents.ppo.Agent.act>"
+    assert repr(method.file) == "<facts of agents/ppo.py>"

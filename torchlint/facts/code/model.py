@@ -116,6 +116,10 @@ class Scope:
     _decorators: frozenset[str] | None = None
     _imported: dict[str, str] | None = None
 
+    def __repr__(self) -> str:
+        """Name the scope alone: all that it holds leads to the whole project."""
+        return f"<{self.kind} {self.dotted}>"
+
     @property
     def dotted(self) -> str:
         """Unique in the project: ``package.module.Class.method``; lambdas have their place behind the name."""
@@ -238,6 +242,10 @@ class FileFacts:
     def path(self) -> str:
         """Name of the file relative to the project root."""
         return self.source.name
+
+    def __repr__(self) -> str:
+        """Name the file alone."""
+        return f"<facts of {self.source.name}>"
 
     @property
     def links(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _HARMLESS = ("builtins.", "time.", "math.", "random.", "os.", "collections.", "i
 _DEPTH = 4
 
 WAITS = "waits"
-"""Last of all, code waits for the device, or unknown that it does not."""
+"""Last of all, code waits for the device, or may wait."""
 NOTHING = ""
 """Code neither waits for the device nor gives it work; any other answer is the source of the last work it gives."""
 
@@ -48,7 +48,7 @@ class Clocks(Fact):
             return ""
         block, index = facts.places[start]
         stmt = facts.statement(call)
-        last = NOTHING
+        last = self._parts(facts, _own_parts(stmt), 0, before=call) if stmt is not None else NOTHING
         while isinstance(stmt, ast.stmt) and not last:
             around, place = facts.places.get(stmt, ([], 0))
             first = index + 1 if around is block else 0
@@ -164,8 +164,7 @@ class Clocks(Fact):
     def _statement(self, facts: FileFacts, stmt: ast.stmt, depth: int) -> str:
         if isinstance(stmt, (*NESTED, ast.Import, ast.ImportFrom)):
             return NOTHING
-        blocks = [getattr(stmt, name, []) for name in ("body", "orelse", "finalbody", "handlers")]
-        if not any(blocks):
+        if not _holds_blocks(stmt):
             return self._parts(facts, [stmt], depth)
         if isinstance(stmt, ast.If):
             return self._branches(facts, stmt, depth)
@@ -192,10 +191,15 @@ class Clocks(Fact):
     def _is_seldom(self, facts: FileFacts, stmt: ast.stmt) -> bool:
         return self.autograd.heat.frequency(facts, stmt) < Frequency.UPDATE
 
-    def _parts(self, facts: FileFacts, nodes: Sequence[ast.AST], depth: int) -> str:
-        """The last call among some expressions that waits or gives work; of one inside another the outer is later."""
+    def _parts(self, facts: FileFacts, nodes: Sequence[ast.AST], depth: int, before: ast.Call | None = None) -> str:
+        """The last call among some expressions that waits or gives work; of one inside another the outer is later.
+
+        ``before``: only those count that have ended when this call begins.
+        """
         calls = [part for node in nodes for part in _walk(node) if isinstance(part, ast.Call)]
-        for call in sorted(calls, key=lambda part: (part.end_lineno or 0, part.end_col_offset or 0), reverse=True):
+        if before is not None:
+            calls = [part for part in calls if _end(part) <= (before.lineno, before.col_offset)]
+        for call in sorted(calls, key=_end, reverse=True):
             found = self._call(facts, call, depth)
             if found:
                 return found
@@ -265,7 +269,20 @@ class Clocks(Fact):
         return self._last[scope]
 
 
-def _header(stmt: ast.stmt) -> list[ast.AST]:
+def _holds_blocks(stmt: ast.AST) -> bool:
+    return any(getattr(stmt, name, ()) for name in ("body", "orelse", "finalbody", "handlers"))
+
+
+def _own_parts(stmt: ast.AST) -> list[ast.AST]:
+    """A simple statement, or the expressions of a compound statement itself."""
+    return _header(stmt) if _holds_blocks(stmt) else [stmt]
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or 0, node.end_col_offset or 0
+
+
+def _header(stmt: ast.AST) -> list[ast.AST]:
     """The expressions of a compound statement itself."""
     return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 

@@ -16,7 +16,7 @@ _SETS_UP = Word("set-up")
 _RENDERS = Word("drawing of frames")
 _ACTS = method_names(environment="acts")
 _LEARNS = Word("acting or learning")
-_MANY = 10  # what happens every few times is seldom
+_MANY = 10  # what happens at most every tenth time is seldom
 _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
 
@@ -95,7 +95,7 @@ def _is_many(value: object) -> bool:
 
 
 def restarts(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if count == n:`` and in the branch ``count = 0``: every few steps."""
+    """``if count == n:`` and in the branch ``count = 0``: every n steps."""
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) and any(restarts(block, part) for part in test.values)
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
@@ -151,7 +151,7 @@ def _prints(block: Sequence[ast.stmt]) -> bool:
 
 
 def empties(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every few steps."""
+    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every n steps."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
         return False
     length = test.left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import islice
 
 from torchlint.facts.code.callers import Caller, methods, passed, stores_of
@@ -15,7 +15,7 @@ from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, TENSOR, join, tuple_of
+from torchlint.facts.values.join import HOST, TENSOR, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import distribution_attribute
 from torchlint.late import dataclass
@@ -237,7 +237,7 @@ class Attributes:
         if not elements:
             return value
         element = join(elements)
-        return replace(value, items=operators.items(element)) if element is not None else None
+        return list_of(element, nonempty=value.nonempty) if element is not None else None
 
     def _added(self, scope: Scope, name: str) -> Iterator[Value | None]:
         for how, node in scope.appends.get(name, ()):
@@ -301,7 +301,7 @@ class Attributes:
         """What is stored under a key; ``d["k"].append(x)`` is stored as the call and stands for a list."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node in facts.grows:
             item = self.ask.value(facts, node.args[-1])
-            return None if item is None else Value(Kind.LIST, items=operators.items(item))
+            return None if item is None else list_of(item)
         return self.ask.value(facts, node)
 
 

@@ -28,6 +28,7 @@ from torchlint.facts.values.join import (
     TENSOR,
     bounded,
     completed,
+    contents,
     join,
     list_of,
     registry,
@@ -215,8 +216,7 @@ class Values(Fact):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return list_of(self._ask.known(facts, node.elt))
         if isinstance(node, ast.DictComp):
-            element = self._ask.known(facts, node.value)
-            return Value(Kind.DICT, items=operators.items(element))
+            return Value(Kind.DICT, items=operators.items(self._ask.known(facts, node.value)))
         if isinstance(node, ast.JoinedStr):
             return operators.formatted(node)
         if isinstance(node, (ast.NamedExpr, ast.Await)):
@@ -419,8 +419,7 @@ class Values(Fact):
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
-            items = known.items or (annotated.items if annotated.kind is known.kind else ())
-            return replace(known, literal=None, items=items)
+            return replace(known, literal=None, items=contents(known, annotated))
         if annotated.known:
             return annotated
         if binding.value is not None and not callers:
