@@ -5,7 +5,7 @@
 Each program trains from a fixed seed, in one thread: as it is, after ``--fix``, and after ``--fix --unsafe-fixes``, in
 turns that begin with another version each time; and as a person wrote it who followed the findings, where there is
 such a version (``benchmarks/programs/by_hand``). What the three versions learned is compared to the bit, by a digest
-of all parameters that an optimizer steps. Waits and launches are counted on the counted device, in one run of each
+of all parameters that an optimizer steps. GPU syncs and launches are counted on the counted device, in one run of each
 version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages are
 those of ``make test-packages``; they are downloaded once.
 
@@ -171,7 +171,7 @@ def trained(program: Program, folder: Path) -> tuple[float, str]:
 
 
 def counted(program: Program, folder: Path) -> dict[str, int]:
-    """The waits and launches of one run on the counted device."""
+    """The GPU syncs and launches of one run on the counted device."""
     words, variables = _command(program, folder, "cuda")
     variables["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "rules"), variables["PYTHONPATH"]))
     command = [sys.executable, "-m", "torchlint", "count", "--isolated", "--json", "--", sys.executable, "-B", *words]
@@ -216,11 +216,12 @@ def table(data: Mapping[str, object]) -> str:
     """The figures as Markdown."""
     programs = data["programs"]
     assert isinstance(programs, dict)
-    head = ("Program", "Steps", "Safe fixes gain", "Parameters then", "All fixes gain", "By hand", "Waits", "Launches")
+    gained = ("Safe fixes gain", "Parameters then", "All fixes gain", "By hand")
+    head = ("Program", "Steps", *gained, "GPU syncs", "Launches")
     lines = [
         f"Measured by `python benchmarks/gain.py --write` on {data['machine']}: {data['rounds']} rounds, in turns.",
         "A gain is a ratio of steps for each second of CPU time: the median of all pairs, its interval in brackets.",
-        "Waits and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
+        "GPU syncs and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
         "fixes, after all, and by hand where there is such a version.",
         "",
         f"| {' | '.join(head)} |",
