@@ -211,6 +211,13 @@ def test_a_folder_of_too_much_is_read_only_around_the_files(findings, tmp_path, 
     assert findings("runner/agents", cwd=tmp_path) == before != {}
 
 
+def test_why_a_line_is_hot_names_the_file_from_the_working_folder(capsys, monkeypatch, tmp_path):
+    torchlint = in_this_process(capsys, monkeypatch)
+    put(tmp_path, PACKAGE)
+    done = torchlint("check", "--explain-hot", "ppo.py:999", cwd=tmp_path / "runner" / "agents")
+    assert done.stderr.startswith("torchlint: error: --explain-hot: ppo.py ends on line ")
+
+
 def test_a_stray_script_above_a_package_changes_nothing(findings, tmp_path, monkeypatch):
     """In a place for many projects, nothing ties a package to a file that lies beside it, whatever that sets."""
     act = "def act(self, obs):\n        return torch.zeros(1, 6).cuda()"
