@@ -6,8 +6,8 @@ Each program trains from a fixed seed, in one thread: as it is, after ``--fix``,
 turns that begin with another version each time; and as a person wrote it who followed the findings
 (``benchmarks/programs/by_hand``, ``benchmarks/by_hand.py``). What the versions learned is compared to the bit, by a
 digest of all parameters that an optimizer steps. GPU syncs and launches are counted on the counted device, in one run
-of each version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages are
-those of ``make test-packages``; they are downloaded once.
+of each version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages
+are those of ``make test-packages``; they are downloaded once.
 
 With ``--write`` the figures of each program go to ``docs/benchmarks/gain.json`` as soon as they are there, beside those
 of the other programs, and the table of all of them into ``docs/fixes.md``. Programs are given by their names in the
