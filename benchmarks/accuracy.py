@@ -21,6 +21,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from marked import written
+
 from torchlint.engine.rules import load_rules
 from torchlint.rule import RuleSet
 
@@ -84,14 +86,6 @@ def traps() -> str:
         name = path.relative_to(PAGE.parent.parent).as_posix()
         cells.append([path.parent.name, text.splitlines()[0], f"[{path.name}](../{name})"])
     return markdown(["rule", "what must stay silent", "fixture"], cells)
-
-
-def written(page: str, name: str, text: str) -> str:
-    """The page with a text between the markers of that name."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, rest = page.split(begin)
-    _, after = rest.split(end)
-    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
 def main() -> None:

@@ -22,10 +22,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from marked import written
+
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "benchmarks"
 PAGE = ROOT / "docs" / "count.md"
-BEGIN, END = "<!-- overhead: begin -->\n", "<!-- overhead: end -->\n"
 LONGER = 4
 _HERE = Path(__file__).resolve().parent
 _PROGRAMS = {
@@ -114,13 +115,6 @@ def table(data: dict[str, object]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_table(page: str, data: dict[str, object]) -> str:
-    """The page with these figures."""
-    head, rest = page.split(BEGIN)
-    _, tail = rest.split(END)
-    return f"{head}{BEGIN}\n{table(data)}\n{END}{tail}"
-
-
 def main() -> None:
     """Read the command line, measure, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -135,7 +129,7 @@ def main() -> None:
     data = {"machine": machine(), "rounds": options.rounds, "programs": programs}
     (options.output / "counted.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if options.output == OUTPUT:
-        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), data), encoding="utf-8")
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "overhead", table(data)), encoding="utf-8")
 
 
 if __name__ == "__main__":

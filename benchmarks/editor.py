@@ -25,12 +25,12 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from marked import written
 from peers import ROOT
 from scaling import files_of, make
 
 RESULT = ROOT / "docs" / "benchmarks" / "editor.json"
 PAGE = ROOT / "docs" / "editors.md"
-BEGIN, END = "<!-- editor: begin -->\n", "<!-- editor: end -->\n"
 OPENED = ("stable_baselines3/ppo/ppo.py", "pfrl/agents/ppo.py", "tianshou/data/collector.py")
 TIED = "import torch\n\ntorch.set_default_dtype(torch.float32)\n"
 # Seconds without CPU time after which a server has nothing left to do.
@@ -153,8 +153,7 @@ def main() -> None:
         machine = {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
         results = {"machine": machine, "lines": lines, "peak_mb": round(memory), "steps": [*map(asdict, costs)]}
         RESULT.write_text(json.dumps(results, indent=1) + "\n")
-        head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(f"{head}{BEGIN}{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "editor", text), encoding="utf-8")
 
 
 if __name__ == "__main__":

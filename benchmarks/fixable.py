@@ -10,34 +10,32 @@ kept where the row was there before; ``?``: not read yet. Without CHECKOUTS only
 from __future__ import annotations
 
 import csv
-import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from linted import findings
+from marked import written
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "fixable.csv"
 PAGE = ROOT / "docs" / "fixes.md"
-BEGIN, END = "<!-- fixable: begin -->\n", "<!-- fixable: end -->\n"
 FIELDS = ("repository", "rule", "file", "line", "fix", "may_change", "assumes", "taken")
-COMMAND = ("-m", "torchlint", "check", "--isolated", "--no-cache", "--exit-zero", "--output-format", "json", "-j", "1")
 NONE, SAFE = "none", "safe"
 
 Row = dict[str, str]
 
 
-def findings(checkout: Path) -> Iterator[Row]:
+def rows_of(checkout: Path) -> Iterator[Row]:
     """The findings in a project, with the kinds of their fixes."""
-    run = subprocess.run([sys.executable, *COMMAND, str(checkout)], capture_output=True, text=True, check=True)
-    for found in json.loads(run.stdout):
+    for found in findings(checkout):
         fix = found["fix"] or {"applicability": NONE, "may_change": [], "assumes": None}
         shown = fix["applicability"] != "display"
         yield {
             "repository": checkout.name.replace("+", "/", 1),
             "rule": found["code"],
-            "file": Path(found["filename"]).relative_to(checkout).as_posix(),
+            "file": found["filename"],
             "line": str(found["location"]["row"]),
             "fix": fix["applicability"] if shown else NONE,
             "may_change": " ".join(fix["may_change"]),
@@ -89,14 +87,12 @@ def main() -> None:
         rows = list(csv.DictReader(stream))
     if len(sys.argv) > 1:
         folders = sorted(folder for folder in Path(sys.argv[1]).resolve().iterdir() if folder.is_dir())
-        rows = judged([row for folder in folders for row in findings(folder)], rows)
+        rows = judged([row for folder in folders for row in rows_of(folder)], rows)
         with DATA.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-    text = PAGE.read_text(encoding="utf-8")
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    PAGE.write_text(text[:start] + page(rows) + text[end:], encoding="utf-8")
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "fixable", page(rows)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@
 Each program trains from a fixed seed, in one thread: as it is, after ``--fix``, and after ``--fix --unsafe-fixes``, in
 turns that begin with another version each time; and as a person wrote it who followed the findings
 (``benchmarks/programs/by_hand``, ``benchmarks/by_hand.py``). What the versions learned is compared to the bit, by a
-digest of all parameters that an optimizer steps. Waits and launches are counted on the counted device, in one run of
-each version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages are
-those of ``make test-packages``; they are downloaded once.
+digest of all parameters that an optimizer steps. GPU syncs and launches are counted on the counted device, in one run
+of each version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages
+are those of ``make test-packages``; they are downloaded once.
 
 With ``--write`` the figures of each program go to ``docs/benchmarks/gain.json`` as soon as they are there, beside those
 of the other programs, and the table of all of them into ``docs/fixes.md``. Programs are given by their names in the
@@ -35,12 +35,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from by_hand import CHANGES, rewrite
+from marked import written
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "packages")]
 DATA = ROOT / "docs" / "benchmarks" / "gain.json"
 PAGE = ROOT / "docs" / "fixes.md"
-BEGIN, END = "<!-- gain: begin -->\n", "<!-- gain: end -->\n"
 TRAIN = ROOT / "tests" / "packages" / "train.py"
 FIXES = {"safe": ("--fix",), "all": ("--fix", "--unsafe-fixes")}
 VERSIONS = ("as it is", *FIXES)
@@ -178,7 +178,7 @@ def trained(program: Program, folder: Path) -> tuple[float, str]:
 
 
 def counted(program: Program, folder: Path) -> dict[str, int]:
-    """The waits and launches of one run on the counted device."""
+    """The GPU syncs and launches of one run on the counted device."""
     words, variables = _command(program, folder, "cuda")
     variables["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "rules"), variables["PYTHONPATH"]))
     command = [sys.executable, "-m", "torchlint", "count", "--isolated", "--json", "--", sys.executable, "-B", *words]
@@ -243,16 +243,16 @@ def table(data: Mapping[str, object]) -> str:
         "Parameters then",
         "All fixes gain",
         "By hand",
-        "Waits",
+        "GPU syncs",
         "Launches",
         "Recovered",
     )
     lines = [
         f"Measured by `python benchmarks/gain.py --write` on {data['machine']}: {data['rounds']} rounds, in turns.",
         "A gain is a ratio of steps for each second of CPU time: the median of all pairs, its interval in brackets.",
-        "Waits and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
+        "GPU syncs and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
         "fixes, after all, and by hand; a version that is only counted says so. Recovered: how much of what the",
-        "version by hand saves all fixes save, of waits and of launches.",
+        "version by hand saves all fixes save, of GPU syncs and of launches.",
         "",
         f"| {' | '.join(head)} |",
         f"|{'---|' * len(head)}",
@@ -307,13 +307,6 @@ def machine() -> str:
     return f"{processor()}, one thread, Python {platform.python_version()}, torch {version('torch')}"
 
 
-def with_table(page: str, data: Mapping[str, object]) -> str:
-    """The page with these figures."""
-    head, rest = page.split(BEGIN)
-    _, tail = rest.split(END)
-    return f"{head}{BEGIN}{table(data)}{END}{tail}"
-
-
 def main(arguments: Sequence[str]) -> int:
     """Measure the programs, and print the table or write it."""
     if arguments[:1] == [_TRAIN]:
@@ -344,7 +337,7 @@ def main(arguments: Sequence[str]) -> int:
         print(name, {text: f"{speed:.1f}" for text, speed in medians.items()}, found["events"], flush=True)
         if options.write:
             DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-            PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), data), encoding="utf-8")
+            PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "gain", table(data)), encoding="utf-8")
     if not options.write:
         print(table(data))
     return 0

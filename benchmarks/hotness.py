@@ -24,7 +24,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accuracy import markdown, written
+from accuracy import markdown
+from marked import written
 
 from torchlint.engine.analysis import analyse, parse
 from torchlint.facts.hotness.hotness import Heat

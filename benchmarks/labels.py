@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from linted import findings as linted
+from marked import written
 
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "benchmarks" / "labels.csv"
@@ -106,19 +108,7 @@ def get(labels: Sequence[Label], checkouts: Path) -> None:
 
 def lint(tree: Path) -> list[tuple[str, str, int]]:
     """List what torchlint says of a tree: rule, path in it and row, with the rules that are on by default."""
-    command = [sys.executable, "-P", "-m", "torchlint", "check", ".", "--isolated", "--no-cache", "--exit-zero"]
-    run = subprocess.run([*command, "--output-format", "json"], cwd=tree, capture_output=True, text=True, check=False)
-    if run.returncode:
-        sys.exit(f"{tree.name}: torchlint ended with status {run.returncode}: {run.stderr[-400:]}")
-    found = json.loads(run.stdout)
-    rows = found if isinstance(found, list) else found["findings"]
-    return [(row["code"], relative(row["filename"], tree), row["location"]["row"]) for row in rows]
-
-
-def relative(name: str, tree: Path) -> str:
-    """Name a file from the top of its tree."""
-    path = Path(name)
-    return (path.relative_to(tree) if path.is_absolute() else path).as_posix()
+    return [(row["code"], row["filename"], row["location"]["row"]) for row in linted(tree)]
 
 
 def matched(labels: Sequence[Label], findings: Iterable[tuple[str, str, int]]) -> dict[Label, int]:
@@ -224,13 +214,6 @@ def save(labels: Sequence[Label], path: Path = LABELS) -> None:
         out.writerows([getattr(label, column) for column in COLUMNS] for label in labels)
 
 
-def put(page: str, text: str) -> str:
-    """Give the page with the text between its markers."""
-    begin, end = "<!-- labels: begin -->", "<!-- labels: end -->"
-    before, rest = page.split(begin)
-    return f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}"
-
-
 def main() -> None:
     """Read the arguments, fetch or score, and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -264,7 +247,7 @@ def main() -> None:
     if options.show:
         show(kept, met, scores)
     if options.write:
-        PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "labels", text), encoding="utf-8")
 
 
 def show(labels: Sequence[Label], met: Mapping[Label, int], scores: Mapping[tuple[str, str], Score]) -> None:

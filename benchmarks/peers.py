@@ -35,10 +35,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from marked import written
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs" / "benchmarks" / "peers.json"
 PAGE = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- peers: begin -->\n", "<!-- peers: end -->\n"
 PACKAGES = ("stable-baselines3==2.9.2", "pfrl==0.4.0", "tianshou==2.0.1")
 CHANGED = "stable-baselines3==2.9.2/stable_baselines3/common/utils.py"
 FOUND = "pfrl==0.4.0/pfrl/agents/trpo.py"
@@ -273,10 +274,8 @@ def main() -> None:
     options.output.write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
     text = table(results)
     print(text)
-    page = PAGE.read_text(encoding="utf-8")
-    if options.output == RESULT and BEGIN in page:
-        head, _, rest = page.partition(BEGIN)
-        PAGE.write_text(f"{head}{BEGIN}{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
+    if options.output == RESULT:
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "peers", text), encoding="utf-8")
 
 
 if __name__ == "__main__":

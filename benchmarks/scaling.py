@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import small
+from marked import written
 from peers import PACKAGES, PAGE, ROOT, source
 from real import measured
 from real import table as real_table
@@ -164,11 +165,8 @@ def write(output: Path, name: str, rows: Sequence[dict[str, object]], text: str)
     """Write what was measured, and its table into the page where the output is that of the documentation."""
     machine = {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
     (output / f"{name}.json").write_text(json.dumps({"machine": machine, "results": rows}, indent=1) + "\n")
-    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
-    page = PAGE.read_text(encoding="utf-8")
-    if output == OUTPUT and begin in page:
-        head, _, rest = page.partition(begin)
-        PAGE.write_text(f"{head}{begin}{text}{end}{rest.partition(end)[2]}", encoding="utf-8")
+    if output == OUTPUT:
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from programs import benchmark
 
 
 @pytest.fixture(scope="module")
-def accuracy(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("accuracy", root / "benchmarks" / "accuracy.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def accuracy() -> ModuleType:
+    return benchmark("accuracy")
 
 
 def test_the_table_of_read_findings_is_that_of_the_list(accuracy: ModuleType, root: Path) -> None:

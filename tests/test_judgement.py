@@ -1,12 +1,11 @@
 """A rule that runs by default gains something by measurement, or says in its documentation why it runs all the same."""
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
 import pytest
+from programs import benchmark
 
 from torchlint.bench.judgement import Rationale, ground, section
 from torchlint.engine.rules import load_rules
@@ -32,14 +31,9 @@ class Silent(Rule):
 
 
 @pytest.fixture(scope="module")
-def judgement(root: Path) -> ModuleType:
+def judgement() -> ModuleType:
     """The program that writes the page."""
-    spec = importlib.util.spec_from_file_location("judgement", root / "benchmarks" / "judgement.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("judgement")
 
 
 @pytest.mark.parametrize("rule", DEFAULT)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from programs import benchmark
 
 from torchlint.engine.rules import load_rules
 
 
 @pytest.fixture(scope="module")
-def scoring(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("labels", root / "benchmarks" / "labels.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["labels"] = module
-    spec.loader.exec_module(module)
-    return module
+def scoring() -> ModuleType:
+    return benchmark("labels")
 
 
 def label(scoring: ModuleType, row: int, rule: str, verdict: str, first: str = "", mechanism: str = "") -> object:
@@ -65,3 +59,26 @@ def test_every_field_has_projects_of_its_own(scoring: ModuleType) -> None:
     assert sorted(projects) == ["RL of language models", "classical RL"]
     assert all(len(names) >= 4 for names in projects.values())
     assert len(fields) >= 25
+
+
+def test_findings_are_named_from_the_top_of_the_folder(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    hot = root / "tests" / "fixtures" / "TL101" / "hot.py"
+    (tmp_path / "sub" / "hot.py").write_text(hot.read_text(encoding="utf-8"), encoding="utf-8")
+    found = benchmark("linted").findings(tmp_path)
+    assert {row["filename"] for row in found} == {"sub/hot.py"}
+    assert "TL101" in {row["code"] for row in found}
+
+
+@pytest.mark.parametrize("page", ["none", "<!-- a: begin --> <!-- a: begin --> <!-- a: end -->", "<!-- a: begin -->"])
+def test_a_page_without_its_part_stays_as_it_is(page: str) -> None:
+    with pytest.raises(ValueError, match="no part 'a'"):
+        benchmark("marked").written(page, "a", "text")
+
+
+def test_a_part_is_replaced_and_the_rest_stays() -> None:
+    written = benchmark("marked").written
+    page = "head\n<!-- a: begin -->\nold\n<!-- a: end -->\ntail\n"
+    once = written(page, "a", "new\n")
+    assert once == "head\n<!-- a: begin -->\n\nnew\n\n<!-- a: end -->\ntail\n"
+    assert written(once, "a", "new") == once

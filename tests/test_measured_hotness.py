@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from programs import benchmark
 
 from torchlint.rule import Frequency
 
 
 @pytest.fixture
-def hotness(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(root / "benchmarks")
-    return importlib.import_module("hotness")
+def hotness() -> ModuleType:
+    return benchmark("hotness")
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from programs import benchmark
 
 PROGRAM = """\
 import os
@@ -69,9 +69,8 @@ train(Agent(), Env())
 
 
 @pytest.fixture
-def oracle(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(root / "benchmarks")
-    return importlib.import_module("oracle")
+def oracle() -> ModuleType:
+    return benchmark("oracle")
 
 
 @pytest.fixture

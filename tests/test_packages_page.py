@@ -1,22 +1,16 @@
 """The page about the code of others shows its data, and these say what the project promises of fixes."""
 
-import importlib.util
 import json
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from programs import benchmark
 
 
 @pytest.fixture(scope="module")
-def packages(root: Path) -> ModuleType:
+def packages() -> ModuleType:
     """The program that writes the page."""
-    spec = importlib.util.spec_from_file_location("packages_page", root / "benchmarks" / "packages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("packages")
 
 
 @pytest.fixture(scope="module")

@@ -1,26 +1,17 @@
 """The pictures in docs/assets show what torchlint prints and what was measured; ``make picture`` draws them again."""
 
-import importlib.util
 import re
-import sys
 from html import unescape
 
 import pytest
 from conftest import ROOT
+from programs import benchmark
 
 pytestmark = pytest.mark.once
 ASSETS = ROOT / "docs" / "assets"
 
 
-def drawing():
-    spec = importlib.util.spec_from_file_location("picture", ROOT / "benchmarks" / "picture.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-PICTURES = drawing()
+PICTURES = benchmark("picture")
 
 
 @pytest.mark.parametrize("name", [name for name in PICTURES.TERMINALS if name != "count"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+from linting import lint
 from projects import Code
 
 from torchlint.facts.code.exporting import exported
@@ -265,6 +267,20 @@ def test_files_are_grouped_by_imports_in_either_direction() -> None:
     assert groups["circle.py"] == {"circle.py"}
 
 
+def test_a_default_of_torch_lets_no_files_call_each_other(tmp_path: Path) -> None:
+    """The files that one sets a default for are read together, and no method of one is taken for that of another."""
+    texts = {
+        "agent.py": "import torch\n\nclass Agent:\n    def act(self, obs):\n        return torch.FloatTensor([obs])\n",
+        "train.py": "import torch\n\ndef train(env, agent):\n    while True:\n        env.step(agent.act(0))\n",
+        "pyproject.toml": "",
+    }
+    setting = {"stray.py": "import torch\n\ntorch.set_default_dtype(torch.float64)\n"}
+    assert lint(tmp_path / "alone", texts).findings == []
+    assert lint(tmp_path / "beside", {**texts, **setting}).findings == []
+    tied = {**texts, "train.py": f"import agent as _\n{texts['train.py']}"}
+    assert [each.code for each in lint(tmp_path / "tied", tied).findings] == ["TL101"]
+
+
 def test_a_library_exports_what_its_package_imports() -> None:
     code = Code({"lib/__init__.py": "from lib.net import Net", "lib/net.py": NET})
     assert exported(code.project, code.project.classes["lib.net.Net"])
@@ -336,3 +352,10 @@ def test_of_one_class_for_several_frameworks_that_for_torch_is_meant(chosen: str
     }
     code = Code(texts)
     assert code.project.qualified(code.file("train.py"), code.shown("train.py")) == "algorithms.mine.DQN"
+
+
+def test_files_and_functions_print_as_their_names() -> None:
+    project = Code({"agents/ppo.py": "class Agent:\n    def act(self, obs):\n        return obs\n"}).project
+    method = project.functions["agents.ppo.Agent.act"]
+    assert repr(method) == "<function agents.ppo.Agent.act>"
+    assert repr(method.file) == "<facts of agents/ppo.py>"

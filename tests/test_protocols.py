@@ -5,12 +5,15 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import pytest
+from conftest import HAS_TORCH
 from projects import Code
 from test_hotness import frequencies
+from test_models import exists
 
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.hotness import protocols
 from torchlint.facts.hotness.hotness import Heat
+from torchlint.models import protocols as table
 from torchlint.rule import Frequency
 
 FREQUENCIES = {"O": Frequency.ONCE, "E": Frequency.EPISODE, "U": Frequency.UPDATE, "S": Frequency.STEP}
@@ -172,9 +175,36 @@ PIECES = ["", "a", "Env", "Vec", "agents.", "agents.torch.", "Wrapper", "PPO", "
 
 def patterns():
     """All patterns of the table."""
-    for protocol in protocols._table():
+    for protocol in table.frameworks():
         yield from (pattern for role in protocol["roles"] for pattern in role["classes"])
         yield from (pattern for entry in protocol.get("given", ()) for pattern in entry["calls"])
+
+
+def test_each_row_has_known_keys() -> None:
+    """A key with a slip of the pen would say nothing."""
+    for protocol in table.frameworks():
+        assert protocol.keys() <= table.Protocol.__annotations__.keys()
+        for role in protocol["roles"]:
+            assert role.keys() <= table.Role.__annotations__.keys()
+            assert role.get("held", {}).keys() <= table.HeldFunctions.__annotations__.keys()
+        for entry in protocol.get("given", ()):
+            assert entry.keys() <= table.Given.__annotations__.keys()
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not HAS_TORCH, reason="needs torch")
+def test_each_class_and_method_is_in_the_installed_framework() -> None:
+    """A method that no base has, such as ``__getitems__``, has a name of Python's."""
+    missing, read = [], 0
+    for protocol in table.frameworks():
+        for role in protocol["roles"]:
+            methods = [name for often in table.RATES for name in role.get(often, ()) if not name.startswith("__")]
+            for cls in (f"{module}.{name}" for module in protocol["modules"] for name in role["classes"]):
+                found = [] if "*" in cls else [exists(cls, method) for method in methods]
+                missing += [cls] if False in found else []
+                read += len(found) - found.count(None)
+    assert missing == []
+    assert read > 10
 
 
 @pytest.mark.parametrize("pattern", [*sorted(set(patterns())), "", "*", "**", "a*a", "*a*", "*Env*Vec*", "Vec*Vec*"])
@@ -183,4 +213,4 @@ def test_patterns_mean_what_they_mean_to_a_shell(pattern):
     bare = pattern.replace("*", "")
     names = {one + other + third for one in [*PIECES, bare] for other in [*PIECES, bare] for third in PIECES}
     for name in names:
-        assert protocols._matches(name, pattern) == fnmatchcase(name, pattern), name
+        assert table._matches(name, pattern) == fnmatchcase(name, pattern), name

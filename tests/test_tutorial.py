@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from programs import benchmark
 
 
 @pytest.fixture(scope="module")
-def tutorial(root: Path) -> ModuleType:
+def tutorial() -> ModuleType:
     """The program that writes the page."""
-    spec = importlib.util.spec_from_file_location("tutorial", root / "benchmarks" / "tutorial.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("tutorial")
 
 
 @pytest.fixture(scope="module")

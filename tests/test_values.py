@@ -318,12 +318,12 @@ PROGRAMS = {
     "a second generator": ("x = [show(i) for r in [['a']] for i in r]", "string"),
     "append": ("x = []\nx.append(torch.zeros(1))\nshow(x)", "list (tensor float32 cpu rank 1)"),
     "append in a loop": ("x = []\nfor i in y:\n    x.append(i.numpy())\nshow(x)", "list (ndarray)"),
-    "append of two kinds": ("x = []\nx.append(1)\nx.append('a')\nshow(x)", "list"),
-    "append of something unknown": ("x = [1]\nx.append(y)\nshow(x)", "list"),
+    "append of two kinds": ("x = []\nx.append(1)\nx.append('a')\nshow(x)", "list (unknown)"),
+    "append of something unknown": ("x = [1]\nx.append(y)\nshow(x)", "list (unknown)"),
     "extend": ("x = []\nx.extend([1, 2])\nshow(x)", "list (Python number int)"),
     "+= on a list": ("x = []\nx += [1]\nshow(x)", "list (Python number int)"),
     "insert": ("x = []\nx.insert(0, 'a')\nshow(x)", "list (string)"),
-    "an item stored": ("x = [1]\nx[0] = 'a'\nshow(x)", "list"),
+    "an item stored": ("x = [1]\nx[0] = 'a'\nshow(x)", "list (unknown)"),
     "a deque": (
         "from collections import deque\nx = deque(maxlen=3)\nx.append(1)\nshow(x[0])",
         "Python number int",
@@ -930,10 +930,19 @@ ELEMENTS = {
     "[f(1), 2] + [np.ones(3)]": "unknown",
     "[*xs, 1] + [np.ones(3)]": "unknown",
     "list(xs) if done else [np.ones(3)]": "unknown",
+    "[f(x) for x in xs] + [np.ones(3)]": "unknown",
+    "[x for x in xs] if done else [np.ones(3)]": "unknown",
+    "{x: f(x) for x in xs}.values()": "unknown",
+    "({x: f(x) for x in xs} if done else {0: np.ones(3)}).values()": "unknown",
 }
 
 
 @pytest.mark.parametrize(("expression", "kind"), ELEMENTS.items(), ids=list(ELEMENTS))
-def test_elements_that_are_not_known_are_no_empty_list(expression: str, kind: str) -> None:
+def test_elements_of_unknown_kind_are_not_an_empty_list(expression: str, kind: str) -> None:
     text = f"import numpy as np\ndef use(xs, done):\n    found = {expression}\n    for x in found:\n        show(x)\n"
     assert shown(text) == kind
+
+
+def test_a_list_that_also_grows_by_something_unknown_promises_no_elements() -> None:
+    text = "import numpy as np\nrows = [f(x) for x in xs]\nrows.append(np.ones(3))\nshow(rows[0])\n"
+    assert shown(text) == "unknown"

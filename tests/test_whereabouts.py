@@ -42,6 +42,7 @@ SAME = {
     "parts of a join": "both = torch.stack([error, error * 2])\none = both.mean()\nother = error.amax()",
     "added up": "one = error.mean()\nother = error.square().mean()\nother += 0.1 * one",
     "a view like another": "one = error.mean()\nother = error.view_as(extra).square().mean()",
+    "between bounds that may lack": "c = None\nbound = error.clamp(-c, c)\none = bound.mean()\nother = bound.amax()",
     "rows": "one = error[0].mean()\nother = error[1:].mean()",
 }
 OTHER = {

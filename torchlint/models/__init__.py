@@ -17,6 +17,7 @@ from torchlint.models.library import (
     shipped,
 )
 from torchlint.models.schema import ATTRIBUTES, WrongRowError, check_rows
+from torchlint.models.words import Word, word_rows
 
 __all__ = [
     "ATTRIBUTES",
@@ -24,6 +25,7 @@ __all__ = [
     "Names",
     "Row",
     "Rows",
+    "Word",
     "WrongRowError",
     "check_rows",
     "function_names",
@@ -32,4 +34,5 @@ __all__ = [
     "method_names",
     "names",
     "shipped",
+    "word_rows",
 ]

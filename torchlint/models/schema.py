@@ -67,6 +67,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "acts on an environment, takes its answer, or begins an episode", ("acts", "answers", "begins")
         ),
         "exchanges": Attribute("sends objects of Python to other processes, or gets theirs", ("objects",)),
+        "finds": Attribute("returns the places at which a condition holds", kind=bool),
         "folds": Attribute("computes one number of what it is given", kind=bool),
         "fused": Attribute("has a fused form", kind=bool),
         "gives": Attribute("gives the parts of a module", ("modules", "parameters", "state")),
@@ -83,8 +84,10 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             ("elements", "parts", "two"),
         ),
         "keeps": Attribute("keeps the dtype of what it is given", ("dtype",)),
+        "kernel": Attribute("compiles the function that it decorates to a kernel of the device", kind=bool),
         "loads": Attribute("gives batches of data, items of a data set, or tensors", ("batches", "items", "tensors")),
         "logs": Attribute("writes what it is given into a log", kind=bool),
+        "loss": Attribute("computes a loss", kind=bool),
         "makes": Attribute(
             "makes a tensor or array: filled with a number, of a pattern, of indices, like another one, of random "
             "numbers (``random``: of a size that is given, ``samples``: of parameters), of data, by a legacy "
@@ -122,6 +125,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "pure": Attribute("changes nothing and keeps nothing", kind=bool),
         "quiet": Attribute("runs no code but that of the library, and keeps nothing", kind=bool),
         "rank": Attribute("returns as many axes as it is given", ("same",)),
+        "receives": Attribute("returns what another thread or process sent", kind=bool),
         "reduces": Attribute("reduces an axis, or all elements, to one number", kind=bool),
         "relays": Attribute("runs what it is given, or is an attribute of, in another process", kind=bool),
         "removed": Attribute("the version of the library that has it no more"),
@@ -135,6 +139,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "runs": Attribute("each call is a step of an environment, or a gradient update", ("step", "update")),
         "says": Attribute("writes a message, or one of something wrong", ("alarm", "message")),
         "shapes": Attribute("changes the sizes of axes, or their order", ("order", "sizes")),
+        "shows": Attribute("draws a frame or a picture for people", kind=bool),
         "tests": Attribute("tests for infinities and NaN, or for finite numbers", ("finite", "nonfinite")),
         "text": Attribute("makes a text", kind=bool),
         "waits": Attribute(

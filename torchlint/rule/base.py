@@ -163,7 +163,7 @@ class Rule:
         torch: the oldest version of torch that has the better form; the rule is silent where a project says that it
             runs with an older one.
         may_change: everything that any of its fixes may change.
-        kept: why it runs by default although no one measured a gain in time, in words of the documentation's section
+        kept: why it runs by default although no gain in time was measured, in words of the documentation's section
             "Measured"; empty: the gain was measured, or it is memory, or it is a note about an accelerator.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
             (``negative strides``), each with words that say so and that stand in the documentation, too.

@@ -92,7 +92,7 @@ class Cost:
         size: the workload in words. example: the name of the rule's example that it is.
         device: where it was measured. source: whose figures these are (``bundled`` or ``local``).
         unit: what ``saves_us`` is for: one ``call`` of the code, or what else is done once in that time, such as an
-            ``update``; empty: all of it, which is not a matter of how often the code runs.
+            ``update``; empty: all of it, however often the code runs.
         most_us, most_size: the same at the largest size, where several were measured and that of the code is not
             known; 0 and empty: there is one size.
         open: sizes that the code may have, too, wait to be measured; so nothing is known of what it costs at least.

@@ -116,9 +116,10 @@ class TensorFromListOfArrays(Rule):
     empty list: these checks are lost (`validation`). Where the dtype of the arrays is not known, the fix is unsafe:
     NumPy and PyTorch promote mixed dtypes differently, and an empty list becomes float64. It is not offered with
     `requires_grad=` or `pin_memory=`. Four kinds of arrays are no input for a network in either form, but are treated
-    otherwise: arrays with an axis of length zero keep their shape, which PyTorch cuts short, arrays of objects are
-    refused, a single array of a foreign byte order is refused, and integers above 2**53 are rounded to a floating dtype
-    once, which PyTorch does by way of float64.
+    otherwise: arrays with an axis of length zero keep their shape, which PyTorch cuts short, and are refused beside
+    arrays of another shape, of which PyTorch drops all elements; arrays of objects are refused; a single array of a
+    foreign byte order is refused; and integers above 2**53 are rounded to a floating dtype once, which PyTorch does by
+    way of float64.
 
     ## When to ignore it
     For a handful of short arrays in code that runs seldom. Lists of numbers and of tensors are not reported. The fix
@@ -139,7 +140,7 @@ class TensorFromListOfArrays(Rule):
     fixable = True
     may_change = (Change.VALIDATION,)
     exceptions: ClassVar[Mapping[str, str]] = {
-        "empty rows": "arrays with an axis of length zero keep their shape",
+        "empty rows": "arrays with an axis of length zero keep their shape, and are refused beside others",
         "objects": "arrays of objects are refused",
         "one row of foreign byte order": "a single array of a foreign byte order is refused",
         "large integers": "integers above 2**53 are rounded to a floating dtype once",

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Iterator
 from dataclasses import field
+from functools import partial
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import passed, stores_of
+from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import NESTED, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
-from torchlint.facts.state.effects import code_of
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values import operators
 from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.values import Values
@@ -32,19 +37,15 @@ _SAMPLING = "sample"
 # Calls that ask data about its elements, or hand it on: what else is called computes something.
 _KEEPING = last_names(tests=True) | last_names(reduces=True) | last_names(makes=True) | last_names(casts=True)
 _KEEPING |= last_names(moves=True) | last_names(shapes=True)
-_MOST = 500
 
 
-@dataclass(eq=False, slots=True)
-class _Origins:
-    """Where the tensors of an expression come from: a network's forward, a file or a loader of data, or from outside.
+class _Origin(enum.Enum):
+    """Where a part of an expression comes from."""
 
-    From outside is what an environment answers, what a memory samples, and what a loop takes from a parameter.
-    """
-
-    network: bool = False
-    data: bool = False
-    outside: bool = False
+    NETWORK = "a network computes it"
+    DATA = "a file or a loader of data gives it"
+    OUTSIDE = "an environment answers it, a memory samples it, or a loop takes it from a parameter"
+    LOST = "from more places than are followed"
 
 
 @dataclass(eq=False, slots=True)
@@ -59,7 +60,13 @@ class Contracts(Fact):
     project: Project
     graph: CallGraph
     values: Values
-    _known: dict[ast.expr, _Origins] = field(default_factory=dict)
+    sources: Sources
+    _made_of: ValueFlow[_Origin] = field(init=False)
+    _handed_on: ValueFlow[_Origin] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._made_of = ValueFlow(partial(self._step, handed=False), lost=_Origin.LOST)
+        self._handed_on = ValueFlow(partial(self._step, handed=True), lost=_Origin.LOST)
 
     def of(self, facts: FileFacts, test: ast.expr, *, finite: bool) -> bool:
         """Whether a test is a contract. ``finite``: it asks for NaN or infinity, which only a forward should bring.
@@ -69,11 +76,13 @@ class Contracts(Fact):
         function = facts.scope_of(test).function
         if function.name in _DELIVERING or self._of_environment(function) or _handled(facts, test):
             return True
-        origins = self._origins(facts, test)
+        origins = self._made_of.ends(facts, test)
+        network = _Origin.NETWORK in origins
         if finite:
             forward = function.method_of is not None and self.project.is_module(function.method_of.dotted)
-            return (origins.data or (origins.outside and not forward)) and not origins.network
-        return not origins.network or self._divided_by(function, test)
+            outside = not forward and _Origin.OUTSIDE in self._handed_on.ends(facts, test)
+            return (outside or _Origin.DATA in origins) and not network
+        return not network or self._divided_by(function, test)
 
     def _of_environment(self, function: Scope) -> bool:
         owner = function.method_of
@@ -85,52 +94,22 @@ class Contracts(Fact):
                 return True
         return False
 
-    def _origins(self, facts: FileFacts, test: ast.expr) -> _Origins:
-        found = self._known.get(test)
-        if found is None:
-            found = self._known[test] = _Origins()
-            for where, part, computed in self._sources(facts, test):
-                found.network = found.network or self._runs_network(where, part)
-                found.data = found.data or self._reads_data(where, part)
-                found.outside = found.outside or (not computed and self._comes_in(where, part))
-        return found
-
-    def _sources(self, facts: FileFacts, test: ast.expr) -> Iterator[tuple[FileFacts, ast.expr, bool]]:
-        """All expressions that an expression is made of, followed through names, arguments and returns.
-
-        The last part says whether something was computed on the way, and not only handed on.
-        """
-        todo: list[tuple[FileFacts, ast.AST, bool]] = [(facts, test, False)]
-        seen: set[ast.AST] = set()
-        while todo and len(seen) < _MOST:
-            where, part, computed = todo.pop()
-            if part in seen or _is_size(part):
-                continue
-            seen.add(part)
-            if not isinstance(part, ast.expr):
-                todo.extend((where, child, computed) for child in children(part))
-                continue
-            yield where, part, computed
-            if self._comes_in(where, part):
-                continue  # what an environment or a memory gives is no more what a network computed
-            computed = computed or _computes(part)
-            todo.extend((where, child, computed) for child in children(part))
-            if isinstance(part, ast.Name):
-                for binding in self.project.reaching(where, part).bindings:
-                    todo.extend((file, value, computed) for file, value in self._bound(where, binding))
-            elif isinstance(part, ast.Call) and part not in self.graph.weak:
-                for target in self.graph.callees.get(part, ()):
-                    given = (stmt.value for stmt in target.returns if stmt.value is not None)
-                    todo.extend((target.file, value, computed) for value in given)
-
-    def _bound(self, facts: FileFacts, binding: Binding) -> Iterator[tuple[FileFacts, ast.expr]]:
-        if binding.how is Bind.PARAM and binding.scope is not None:
-            for caller in self.graph.callers.get(binding.scope, ()):
-                given = passed(binding.scope, binding.target, caller)
-                if given is not None:
-                    yield caller.facts, given
-        elif binding.value is not None:
-            yield facts, binding.value
+    def _step(self, spot: Spot, *, handed: bool) -> Iterator[Spot | _Origin]:
+        """From an expression to what it is made of, through names, arguments and returns; ``handed``: on as it is."""
+        facts, node = spot.facts, spot.node
+        if _is_size(node):
+            return
+        if self._runs_network(facts, node):
+            yield _Origin.NETWORK
+        if self._reads_data(facts, node):
+            yield _Origin.DATA
+        if self._comes_in(facts, node):
+            yield _Origin.OUTSIDE  # what an environment or a memory gives is no more what a network computed
+        elif not (handed and _computes(node)):
+            yield from (Spot(facts, part) for part in _operands(node))
+            for source in self.sources.of(Spot(facts, node)) if isinstance(node, (ast.Name, ast.Call)) else ():
+                if isinstance(source, Spot):
+                    yield Spot(source.facts, source.node)
 
     def _comes_in(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is what an environment answers, a memory samples, or a loop takes its batches from."""
@@ -188,6 +167,15 @@ class Contracts(Fact):
                 if ast.dump(divisor) in tested:
                     return True
         return False
+
+
+def _operands(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions that an expression is made of."""
+    for part in children(node):
+        if isinstance(part, ast.expr):
+            yield part
+        else:
+            yield from _operands(part)
 
 
 def _computes(node: ast.expr) -> bool:

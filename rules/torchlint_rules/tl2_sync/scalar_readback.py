@@ -103,7 +103,7 @@ class ScalarReadback(Rule):
     ## What it does
     Finds `.item()`, `float(t)` and `int(t)` of a tensor in code that runs at least once per gradient update, when the
     number is followed through names, containers, attributes, returns and calls, and all it comes to are loggers, sums,
-    or further tensor operations.
+    or further tensor operations. A loop over a list that such code fills runs as often: `[l.item() for l in losses]`.
 
     ## Why is this slow
     The number is not there before the device has finished all work queued so far. Python waits for it, queues nothing
@@ -203,6 +203,8 @@ class ScalarReadback(Rule):
         read = read_at(site, call)
         if read is not None:
             why, better = _advice(read.uses)
+            listed = _listed(site, call)
+            better = f"`torch.stack({listed}).tolist()` reads all of them at once" if listed else better
             fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
             flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
@@ -238,6 +240,14 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
         instead=fix,
     )
     return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
+
+
+def _listed(site: Site, call: cst.Call) -> str:
+    """The list of which a comprehension reads each tensor: ``losses`` of ``[loss.item() for loss in losses]``."""
+    match site.parent(call):
+        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=cst.Name(value=name) as over, ifs=[], inner_for_in=None)):
+            return name if elt is call and site.values.of(over).kind is Kind.LIST else ""
+    return ""
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.autograd.autograd import Autograd
-from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.loops.growth import Growth
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
+from torchlint_rules.tl3_autograd._losses import Losses
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _HOLDERS = (ast.Tuple, ast.List, ast.Starred)
 
 
@@ -25,7 +25,7 @@ def backpropagated(site: Site, node: cst.CSTNode) -> bool:
     Of the second ``loss`` in ``loss.backward(); losses.append(loss)``, and of ``a`` with ``(a + b).backward()``.
     """
     twin = site.expression(node)
-    return twin is not None and site.fact(Growth).backpropagated(site.file, twin)
+    return twin is not None and site.fact(Losses).runs_through(site.file, twin)
 
 
 def is_leaf(site: Site, node: cst.CSTNode) -> bool:
@@ -40,17 +40,19 @@ def is_loss(site: Site, node: cst.CSTNode) -> bool:
     A sum of such values is one too.
     """
     twin = site.expression(node)
-    return twin is not None and site.fact(Growth).is_loss(site.file, twin)
+    return twin is not None and site.fact(Losses).called_on(site.file, twin)
 
 
 def chains(site: Site, node: cst.CSTNode) -> bool:
     """Whether a list of the function keeps what the next round goes on from: ``x = f(x); outputs.append(x)``.
 
     The graph of such a tensor is a part of that of the next one, and of what the function goes on with behind the loop,
-    whether the list keeps it or not.
+    whether the list keeps it or not. So is that of a tensor from which the same function makes what it returns.
     """
     twin = site.expression(node)
-    loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, _LOOPS)] if twin is not None else []
+    if twin is not None and _is_listed_here(site.file, twin) and site.fact(Losses).outlived(site.file, twin):
+        return True
+    loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, LOOPS)] if twin is not None else []
     if twin is None or not loops or not _is_listed_here(site.file, twin):
         return False
     chain = _Chain(site.fact(Project), site.fact(Autograd), site.file, loops[0])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
+from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.tree import walk
-from torchlint.facts.state.effects import nodes_of
 
 # Decorators of functions that do not run as Python.
 _COMPILING = frozenset({"njit", "jit", "vectorize", "guvectorize", "cfunc", "pythran", "compile"})
@@ -38,7 +38,7 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
 
 def _function(facts: FileFacts, node: ast.AST) -> Scope:
     """The function that a node is, or that it stands in."""
-    inner = node.body[0] if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else node
+    inner = node.body[0] if isinstance(node, FUNCTIONS) else node
     return facts.scope_of(inner).function
 
 

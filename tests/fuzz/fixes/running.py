@@ -246,7 +246,7 @@ def awkward(values: Iterable[object]) -> set[str]:
     found: set[str] = set()
     for value in values:
         if isinstance(value, (list, tuple, deque)):
-            found |= awkward(value) | ({"empty"} if not value else set())
+            found |= awkward(value) | (set() if value else {"empty", "empty rows"})  # an array of it has no element
         elif isinstance(value, dict):
             found |= awkward(value.values())
         elif isinstance(value, (np.ndarray, torch.Tensor)):

@@ -49,7 +49,7 @@ class Autograd(Fact):
 
     def __post_init__(self) -> None:
         self._constructors = ValueFlow(self._constructor, lost=None)
-        self._modules = Closure(self._runs_module, self._callees)
+        self._modules = Closure(self._runs_module, self.graph.called_by)
 
     def records(self, facts: FileFacts, node: ast.AST) -> bool | None:
         """Whether autograd records what runs at a node; ``None`` where nothing says so."""
@@ -85,7 +85,7 @@ class Autograd(Fact):
         return any(
             (self.values.of(facts, call.func).kind is Kind.MODULE and self.graphs.parametric(facts, call.func))
             or is_kept_layer(self.project, facts, call.func)
-            for call in _calls(scope)
+            for call in scope.run_calls()
         )
 
     def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool) -> Run:
@@ -183,41 +183,26 @@ class Autograd(Fact):
         """
         known = self._reaching.get(names)
         if known is None:
-            known = self._reaching[names] = Closure(lambda scope: bool(names & self._called(scope)), self._callees)
+            known = self._reaching[names] = Closure(
+                lambda scope: bool(names & self._called(scope)), self.graph.called_by
+            )
         return known.leads(function)
 
     def updates(self, function: Scope) -> bool:
         """Whether a function may run a backward pass, itself or through known callees."""
         return self.reaches(function, _BACKWARD.all)
 
-    def _callees(self, scope: Scope) -> Iterator[Scope]:
-        """The known functions that a function calls."""
-        return (target for call in _calls(scope) for target in self.graph.callees.get(call, ()))
-
     def _called(self, scope: Scope) -> frozenset[str]:
         """Qualified names and names of methods that a function calls itself."""
         found = self._names.get(scope)
         if found is None:
             names: set[str] = set()
-            for call in _calls(scope):
+            for call in scope.run_calls():
                 names.add(self.project.qualified(scope.file, call.func) or "")
                 if isinstance(call.func, ast.Attribute):
                     names.add(call.func.attr)
             found = self._names[scope] = frozenset(names)
         return found
-
-
-def _calls(scope: Scope) -> Iterator[ast.Call]:
-    """The calls that run as part of a function."""
-    return (call for inner in (scope, *_comprehensions(scope)) for call in inner.calls)
-
-
-def _comprehensions(scope: Scope) -> Iterable[Scope]:
-    """The comprehensions that run as part of a function, at any depth."""
-    for inner in scope.inner:
-        if inner.kind == "comprehension":
-            yield inner
-            yield from _comprehensions(inner)
 
 
 def _ends(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
@@ -103,7 +103,7 @@ class Modes(Fact):
         return None
 
     def _decorated(self, facts: FileFacts, scope: Scope) -> Mode | None:
-        if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if not isinstance(scope.node, FUNCTIONS):
             return None
         return self._first(self._of_decorator(facts, node) for node in reversed(scope.node.decorator_list))
 

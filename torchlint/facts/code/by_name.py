@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from torchlint.facts.code.callers import Caller, answers, passed
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.relaying import NAMING, meant
@@ -272,7 +272,7 @@ def _value(node: ast.AST) -> ast.expr | None:
 
 def _answers(method: Scope) -> bool:
     """Whether a function returns more than ``None``, or yields; an expression of a ``lambda`` does."""
-    if not isinstance(method.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if not isinstance(method.node, FUNCTIONS):
         return True
     return bool(method.yields) or answers(method)
 

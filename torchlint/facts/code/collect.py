@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from torchlint.facts.code.model import COMPREHENSIONS, AttributeStore, Bind, Binding, FileFacts, Scope, ScopeNode
+from torchlint.facts.code.model import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    AttributeStore,
+    Bind,
+    Binding,
+    FileFacts,
+    Scope,
+    ScopeNode,
+)
 from torchlint.models import method_names
 from torchlint.sources.text import Source
 
@@ -17,7 +26,6 @@ _SKIP = frozenset(
     )
 )
 _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.MatchSingleton})
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GROWING = method_names("list deque set", adds=True, elsewhere=False)
 _COMPOUND: frozenset[type] = frozenset(
     {
@@ -155,7 +163,7 @@ class _Collector:
         return scope
 
     def _function(self, node: ast.AST, outer: Scope) -> None:
-        assert isinstance(node, _FUNCTIONS)
+        assert isinstance(node, FUNCTIONS)
         scope = self._open(node, "function", node.name, outer)
         self._bind(outer, node.name, Binding(Bind.FUNCTION, node, scope=scope))
         self._parameters(node.args, node, scope)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
 from torchlint.late import dataclass
 
 
@@ -61,7 +61,7 @@ def outline(facts: FileFacts) -> tuple[object, ...]:
     """
     rows = facts.source.utf8.splitlines(keepends=True)
     for scope in facts.scopes:
-        if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(scope.node, FUNCTIONS):
             first, last = scope.node.body[0].lineno, scope.node.body[-1].end_lineno or 0
             if first > scope.node.lineno:  # else a part of the header stands in the same row
                 rows[first - 1 : last] = [b""] * (last - first + 1)

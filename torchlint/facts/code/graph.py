@@ -86,6 +86,10 @@ class CallGraph(Fact):
                 names = (name for name in function.bindings if passed(function, name, caller) is argument)
                 yield from ((function, name) for name in names)
 
+    def called_by(self, scope: Scope) -> Iterator[Scope]:
+        """The known functions that a function calls."""
+        return (target for call in scope.run_calls() for target in self.callees.get(call, ()))
+
     def run(self, facts: FileFacts, node: ast.AST, targets: Iterable[Scope], how: How = How.HERE) -> None:
         """Record that a place runs these functions without calling them."""
         for scope in targets:

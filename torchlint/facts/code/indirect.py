@@ -17,6 +17,7 @@ from torchlint.facts.hotness import protocols
 from torchlint.facts.values.calls import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models.protocols import is_entry_point
 from torchlint.rule import Kind, Value
 
 # Calls that keep or describe a function, or give another in its place: they do not run it.
@@ -179,15 +180,17 @@ class _Finder:
 
     def _replaced(self, facts: FileFacts, node: ast.expr, attribute: str) -> protocols.EntryPoint | None:
         """The method of a framework's object that an assignment replaces: ``trainer.compute_loss = compute_loss``."""
-        if not protocols.is_entry_point(attribute):
+        if not is_entry_point(attribute):
             return None
         bases = (base for cls in self.values.of(facts, node).name.split("|") for base in self.project.ancestry(cls))
         found = (protocols.entry_points(base).get(attribute) for base in bases)
         return next((entry for entry in found if entry is not None), None)
 
     def _hand(self, facts: FileFacts, node: ast.expr, entry: protocols.EntryPoint) -> None:
-        """Record the functions that a framework is handed with a value, and those that they return to it."""
-        for scope in self._given(self.values.of(facts, node)):
+        """Record the functions that a framework is handed, alone or in a list, and those that they return to it."""
+        value = self.values.of(facts, node)
+        parts = value.items if value.kind in (Kind.LIST, Kind.TUPLE) else (value,)
+        for scope in [scope for part in parts for scope in self._given(part)]:
             self.given.setdefault(scope, entry)
             for returned in self._handed_back(scope):
                 self.given.setdefault(returned, entry)

@@ -26,6 +26,10 @@ ScopeNode = (
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Nodes with a scope of their own that run as part of the function around them."""
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+"""Statements that run their body again and again."""
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+"""Statements that define a function."""
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 """Nodes whose code does not run where they stand."""
 
@@ -112,6 +116,10 @@ class Scope:
     _decorators: frozenset[str] | None = None
     _imported: dict[str, str] | None = None
 
+    def __repr__(self) -> str:
+        """Name the scope alone: all that it holds leads to the whole project."""
+        return f"<{self.kind} {self.dotted}>"
+
     @property
     def dotted(self) -> str:
         """Unique in the project: ``package.module.Class.method``; lambdas have their place behind the name."""
@@ -131,6 +139,13 @@ class Scope:
         while scope.kind == "comprehension" and scope.parent is not None:
             scope = scope.parent
         return scope
+
+    def run_calls(self) -> Iterator[ast.Call]:
+        """The calls that run as part of it: its own, and those in its comprehensions."""
+        yield from self.calls
+        for inner in self.inner:
+            if inner.kind == "comprehension":
+                yield from inner.run_calls()
 
     @property
     def owner(self) -> Scope | None:
@@ -227,6 +242,10 @@ class FileFacts:
     def path(self) -> str:
         """Name of the file relative to the project root."""
         return self.source.name
+
+    def __repr__(self) -> str:
+        """Name the file alone."""
+        return f"<facts of {self.source.name}>"
 
     @property
     def links(self) -> tuple[str, ...]:

@@ -20,9 +20,8 @@ from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reachin
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import only_defines
 from torchlint.facts.code.tree import names_in
-from torchlint.facts.hotness import protocols
 from torchlint.late import dataclass, regex
-from torchlint.models import Models
+from torchlint.models import Models, protocols
 
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8
@@ -493,6 +492,7 @@ def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:
 
 
 def components(project: Project) -> dict[str, frozenset[str]]:
-    """For every file the files it is connected with by imports in either direction (itself included)."""
-    groups = connected({file.path: file.links for file in project.files.values()})
+    """For every file the files it is connected with by imports in either direction, itself included."""
+    # A default of torch that one file sets holds in all, but lets none call another.
+    groups = connected({file.path: (*file.imports, *file.star_imports) for file in project.files.values()})
     return {path: group for group in groups for path in group}

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TypeGuard
 
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.tree import children, walk
 from torchlint.late import dataclass
 
 Loop = ast.For | ast.AsyncFor | ast.While
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITH = (ast.With, ast.AsyncWith)
 if sys.version_info >= (3, 11):
     _TRY = (ast.Try, ast.TryStar)
@@ -263,7 +262,7 @@ class _Finder:
 
     def entered(self, parent: ast.AST, block: Sequence[ast.stmt], found: list[Binding]) -> bool:
         """Collect what reaches the start of a block besides what reaches the statement that holds it."""
-        if isinstance(parent, _LOOPS):
+        if isinstance(parent, LOOPS):
             inside = block is parent.body
             if not isinstance(parent, ast.While) and self.own(parent, found) and inside:
                 return True
@@ -294,7 +293,7 @@ class _Finder:
     def _parts(self, stmt: ast.stmt, found: list[Binding]) -> bool:
         if isinstance(stmt, ast.If):
             return self._branches([stmt.body, stmt.orelse], found)
-        if isinstance(stmt, _LOOPS):
+        if isinstance(stmt, LOOPS):
             self.own(stmt, found)
             found.extend(self.anywhere(stmt.body))
             self.block(stmt.orelse, found)
@@ -411,7 +410,7 @@ def _breaks(stmt: ast.stmt) -> bool:
         node = todo.pop()
         if isinstance(node, ast.Break):
             return True
-        if isinstance(node, _LOOPS):
+        if isinstance(node, LOOPS):
             todo.extend(node.orelse)
         elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
             todo.extend(children(node))

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
 from torchlint.late import dataclass
 from torchlint.models import method_names
 
@@ -45,7 +45,7 @@ def _copies(function: Scope) -> bool:
     result: ast.expr | None = None
     if isinstance(node, ast.Lambda):
         result = node.body
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    elif isinstance(node, FUNCTIONS):
         body = [stmt for stmt in node.body if not _is_text(stmt)]
         if len(body) == 1 and isinstance(body[0], ast.Return):
             result = body[0].value

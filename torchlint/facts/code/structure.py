@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods, sets_any
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
@@ -198,7 +198,7 @@ def shape_of(call: ast.Call) -> Shape:
 def fits(method: Scope, shape: Shape) -> bool:
     """Whether a call's arguments can be a method's at all."""
     node = method.node
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if not isinstance(node, FUNCTIONS):
         return False
     args, (positional, keywords, whole) = node.args, shape
     if args.vararg is None and positional > len(args.posonlyargs) + len(args.args) - 1:

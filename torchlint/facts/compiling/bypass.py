@@ -8,6 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.closure import Closure
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import holder_of
 from torchlint.facts.code.model import FileFacts, Scope
@@ -39,6 +40,10 @@ class Bypasses(Fact):
     compilations: Compilations
     holders: Holders
     _taken: dict[str, dict[ast.Call, Taken]] = field(default_factory=dict)
+    _computing: Closure[Scope] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._computing = Closure(self._calls_module, self.graph.called_by)
 
     def of(self, node: ast.expr) -> Bypass | None:
         """How runs get past what a call compiles; ``None``: they are not known to."""
@@ -135,17 +140,10 @@ class Bypasses(Fact):
 
     def _computes(self, cls: str, name: str) -> bool:
         """Whether a method is the project's and calls a module, itself or through its own methods."""
-        todo = list(self.project.implementations(cls, name))
-        seen = set(todo)
-        while todo:
-            scope = todo.pop()
-            for call in scope.calls:
-                if self.values.of(scope.file, call.func).kind is Kind.MODULE:
-                    return True
-                new = [target for target in self.graph.callees.get(call, ()) if target not in seen]
-                seen.update(new)
-                todo.extend(new)
-        return False
+        return any(map(self._computing.leads, self.project.implementations(cls, name)))
+
+    def _calls_module(self, scope: Scope) -> bool:
+        return any(self.values.of(scope.file, call.func).kind is Kind.MODULE for call in scope.run_calls())
 
     # references taken before ------------------------------------------------------------------------------------------
 

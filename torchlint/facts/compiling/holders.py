@@ -10,8 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
-from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.nesting import LOOPS
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.values import Values

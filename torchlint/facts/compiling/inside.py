@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts, Scope, decorators
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
@@ -83,7 +82,7 @@ class Inside(Fact):
             if scope in reached:
                 continue
             reached[scope] = compilation
-            for call in _calls(scope):
+            for call in scope.run_calls():
                 if call in self.graph.weak or _asks(scope.file, call) or self._is_any(scope.file, call.func):
                     continue
                 targets = [found for found in self.graph.callees.get(call, ()) if self._is_traced(found)]
@@ -113,14 +112,6 @@ class Inside(Fact):
         return not any(_is_off(node) for node in getattr(scope.node, "decorator_list", ()))
 
 
-def _calls(scope: Scope) -> Iterator[ast.Call]:
-    """The calls in a function, also those in its comprehensions."""
-    yield from scope.calls
-    for inner in scope.inner:
-        if inner.kind == "comprehension":
-            yield from _calls(inner)
-
-
 def _is_off(node: ast.expr) -> bool:
     """``@torch.compile(disable=True)``."""
     if not isinstance(node, ast.Call) or not dotted(node.func).endswith("compile"):
@@ -137,6 +128,6 @@ def _asks(facts: FileFacts, node: ast.AST) -> bool:
             for part in walk(test):
                 if isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in _ASKING:
                     return True
-        elif isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        elif isinstance(above, FUNCTIONS):
             return False
     return False

@@ -12,10 +12,10 @@ from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.store import Ground, fields_of
-from torchlint.facts.hotness.protocols import logging_method, logs, named
 from torchlint.facts.values.operators import last_name
 from torchlint.late import dataclass, regex
-from torchlint.models import function_names, method_names
+from torchlint.models import Word, function_names, method_names
+from torchlint.models.protocols import logging_method, logs, named
 from torchlint.rule import Kind, Use
 
 _LOG_LIBRARIES = (
@@ -32,7 +32,7 @@ _LOGGERS = regex(
 _LOGGED_CLASS = regex(r"^([A-Z]\w*)?Summary$")
 _LOGGER_CLASS = regex(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
 _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
-_ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env)\d*$", re.IGNORECASE)
+_ENV_NAME = Word("variable of an environment")
 _ENV_METHODS = method_names(environment=("acts", "answers"))
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
 _MAPPING = function_names(maps="leaves")
@@ -173,7 +173,7 @@ class CallContexts:
         if value.name:
             bases = self.ground.project.ancestry(value.name.split("|")[0])
             return any(_ENV_BASE.search(base) for base in bases)
-        return bool(_ENV_NAME.search(last))
+        return _ENV_NAME.fits(last)
 
     # methods of other things than the value ---------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.model import COMPREHENSIONS, FUNCTIONS, LOOPS, NESTED, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
@@ -22,11 +22,10 @@ _WAITING = method_names(waits=("reads", "queue"))
 _QUEUING = frozenset({"backward", "copy_", "lerp_", "mul_", "add_", "sub_", "div_"})
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.print", "builtins.str"})
 _HARMLESS = ("builtins.", "time.", "math.", "random.", "os.", "collections.", "itertools.", "logging.", "tqdm.")
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEPTH = 4
 
 WAITS = "waits"
-"""Last of all, code waits for the device, or unknown that it does not."""
+"""Last of all, code waits for the device, or may wait."""
 NOTHING = ""
 """Code neither waits for the device nor gives it work; any other answer is the source of the last work it gives."""
 
@@ -49,7 +48,7 @@ class Clocks(Fact):
             return ""
         block, index = facts.places[start]
         stmt = facts.statement(call)
-        last = NOTHING
+        last = self._parts(facts, _own_parts(stmt), 0, before=call) if stmt is not None else NOTHING
         while isinstance(stmt, ast.stmt) and not last:
             around, place = facts.places.get(stmt, ([], 0))
             first = index + 1 if around is block else 0
@@ -67,8 +66,8 @@ class Clocks(Fact):
         start = self._start(facts, call) if compiled else None
         if start is None or not self._compiles_anyway(facts):
             return ""
-        holding = [node for node in facts.ancestors(start) if isinstance(node, _LOOPS)]
-        loops = [node for node in facts.ancestors(call) if isinstance(node, _LOOPS) and node not in holding]
+        holding = [node for node in facts.ancestors(start) if isinstance(node, LOOPS)]
+        loops = [node for node in facts.ancestors(call) if isinstance(node, LOOPS) and node not in holding]
         return self._compiled(facts, loops[-1], compiled) if loops else ""
 
     def _compiles_anyway(self, facts: FileFacts) -> bool:
@@ -147,7 +146,7 @@ class Clocks(Fact):
             if around is block:
                 return place <= index
             holder = facts.parent.get(stmt)
-            if isinstance(holder, (*_LOOPS, *NESTED)) or not isinstance(holder, ast.stmt):
+            if isinstance(holder, (*LOOPS, *NESTED)) or not isinstance(holder, ast.stmt):
                 return True
             stmt = holder
         return True
@@ -165,12 +164,11 @@ class Clocks(Fact):
     def _statement(self, facts: FileFacts, stmt: ast.stmt, depth: int) -> str:
         if isinstance(stmt, (*NESTED, ast.Import, ast.ImportFrom)):
             return NOTHING
-        blocks = [getattr(stmt, name, []) for name in ("body", "orelse", "finalbody", "handlers")]
-        if not any(blocks):
+        if not _holds_blocks(stmt):
             return self._parts(facts, [stmt], depth)
         if isinstance(stmt, ast.If):
             return self._branches(facts, stmt, depth)
-        if isinstance(stmt, (*_LOOPS, ast.With, ast.AsyncWith)):
+        if isinstance(stmt, (*LOOPS, ast.With, ast.AsyncWith)):
             return self._block(facts, stmt.body, depth) or self._parts(facts, _header(stmt), depth)
         return WAITS  # try, match: not followed
 
@@ -193,10 +191,15 @@ class Clocks(Fact):
     def _is_seldom(self, facts: FileFacts, stmt: ast.stmt) -> bool:
         return self.autograd.heat.frequency(facts, stmt) < Frequency.UPDATE
 
-    def _parts(self, facts: FileFacts, nodes: Sequence[ast.AST], depth: int) -> str:
-        """The last call among some expressions that waits or gives work; of one inside another the outer is later."""
+    def _parts(self, facts: FileFacts, nodes: Sequence[ast.AST], depth: int, before: ast.Call | None = None) -> str:
+        """The last call among some expressions that waits or gives work; of one inside another the outer is later.
+
+        ``before``: only those count that have ended when this call begins.
+        """
         calls = [part for node in nodes for part in _walk(node) if isinstance(part, ast.Call)]
-        for call in sorted(calls, key=lambda part: (part.end_lineno or 0, part.end_col_offset or 0), reverse=True):
+        if before is not None:
+            calls = [part for part in calls if _end(part) <= (before.lineno, before.col_offset)]
+        for call in sorted(calls, key=_end, reverse=True):
             found = self._call(facts, call, depth)
             if found:
                 return found
@@ -260,13 +263,26 @@ class Clocks(Fact):
     def _function(self, scope: Scope, depth: int) -> str:
         if scope not in self._last:
             self._last[scope] = WAITS  # while it is being asked: a function that calls itself
-            body = scope.node.body if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+            body = scope.node.body if isinstance(scope.node, FUNCTIONS) else None
             waits = body is None or bool(scope.yields)
             self._last[scope] = WAITS if waits or body is None else self._block(scope.file, body, depth)
         return self._last[scope]
 
 
-def _header(stmt: ast.stmt) -> list[ast.AST]:
+def _holds_blocks(stmt: ast.AST) -> bool:
+    return any(getattr(stmt, name, ()) for name in ("body", "orelse", "finalbody", "handlers"))
+
+
+def _own_parts(stmt: ast.AST) -> list[ast.AST]:
+    """A simple statement, or the expressions of a compound statement itself."""
+    return _header(stmt) if _holds_blocks(stmt) else [stmt]
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or 0, node.end_col_offset or 0
+
+
+def _header(stmt: ast.AST) -> list[ast.AST]:
     """The expressions of a compound statement itself."""
     return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 

@@ -16,12 +16,12 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next
-from torchlint.facts.hotness.protocols import logged, logging_method, logs
 from torchlint.facts.values.join import CALLABLE
 from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
+from torchlint.models.protocols import logged, logging_method, logs
 from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)

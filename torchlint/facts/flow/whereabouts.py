@@ -134,6 +134,8 @@ class Whereabouts(Fact):
     def _of(self, facts: FileFacts, node: ast.expr, operands: Iterable[ast.expr], rule: str) -> _Lie | None:
         """Where the result of an operation on some operands lies; ``None`` before any of them is known."""
         tensors = [each for each in operands if not self._is_number(facts, each)]
+        if not tensors:
+            return self._alone(facts, node)
         found = [self._solver.ask((facts, each)) for each in tensors]
         known = [each for each in found if each is not None]
         if found and not known:

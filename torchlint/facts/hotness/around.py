@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from itertools import takewhile
+from typing import TypeGuard
 
-from torchlint.facts.code.model import Scope
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.code.relaying import fans_out
 
 
 def around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
@@ -26,4 +26,19 @@ def branches(scope: Scope, node: ast.AST) -> list[ast.If]:
 
 def unlooped(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function that hold a node, up to the innermost loop around it."""
-    return takewhile(lambda current: not isinstance(current, _LOOPS), around(scope, node))
+    return takewhile(lambda current: not isinstance(current, LOOPS), around(scope, node))
+
+
+def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
+    """Whether a node is a loop that runs a child again and again: its body, or its test."""
+    return isinstance(node, LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
+
+
+def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | None:
+    """The innermost loop of the same function that runs a node in its body."""
+    child, current = node, facts.parent.get(node)
+    while current is not None and current is not scope.node:
+        if runs_each_time(current, child) and not fans_out(node, current):
+            return current
+        child, current = current, facts.parent.get(current)
+    return None

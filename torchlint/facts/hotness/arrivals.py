@@ -22,7 +22,7 @@ class Arrivals:
     """Answers on which objects a method is called, whatever the frequency.
 
     The loop of a base class serves the objects that are handed to it. Where calls tell which these are, what other
-    derived classes override is not the business of the loop. A derived class of which no code here drives an object is
+    derived classes override does not count for the loop. A derived class of which no code here drives an object is
     there for code that is not seen, and its objects may come to every method that they have.
 
     ``drives`` tells whether a call of a function is one that runs the loops of a program.

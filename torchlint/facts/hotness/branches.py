@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint.facts.code.model import COMPREHENSIONS
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import tests_for
-from torchlint.late import regex
-from torchlint.models import last_names, method_names
+from torchlint.models import Word, last_names, method_names
 
-_ALARM = regex(r"\W*(warning|warn|error|alert)\b", re.IGNORECASE)
+_ALARM = Word("start of a warning")
+_ADDING = method_names("list", adds="element")
 _ANY = frozenset({"any"})
-_SETS_UP = regex(r"_*(setup|set_up|init|initialize|initialise|build|allocate)(_\w+)?$")
-_RENDERS = regex(r"render(_\w+)?$")
+_SETS_UP = Word("set-up")
+_RENDERS = Word("drawing of frames")
 _ACTS = method_names(environment="acts")
-_LEARNS = frozenset({"act", "backward", "learn", "select_action", "train", "update"})
-_MANY = 10  # what happens every few times is seldom
+_LEARNS = Word("acting or learning")
+_MANY = 10  # what happens at most every tenth time is seldom
 _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
 
@@ -85,7 +84,7 @@ def sets_up(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     if not any(_is_zero(part.comparators[0]) for part in compared):
         return False
     names = (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in _calls(block))
-    return any(_SETS_UP.match(name) for name in names)
+    return any(_SETS_UP.fits(name) for name in names)
 
 
 def _is_zero(node: ast.expr) -> bool:
@@ -97,7 +96,7 @@ def _is_many(value: object) -> bool:
 
 
 def restarts(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if count == n:`` and in the branch ``count = 0``: every few steps."""
+    """``if count == n:`` and in the branch ``count = 0``: every n steps."""
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) and any(restarts(block, part) for part in test.values)
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
@@ -119,7 +118,7 @@ def warns(block: Sequence[ast.stmt]) -> bool:
     """Whether a block writes a warning, or prints one."""
     if any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block)):
         return True
-    return _prints(block) and any(_ALARM.match(text) for text in _printed(block))
+    return _prints(block) and any(_ALARM.fits(text) for text in _printed(block))
 
 
 def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
@@ -127,10 +126,30 @@ def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     return test is not None and tests_for(test, _ANY) and _prints(block)
 
 
+def fills_empty(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """``if not found:`` and in the branch ``found.append(...)``: a list that is seldom left empty gets one element."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)])):
+            pass
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+            pass
+        case _:
+            return False
+    parts = [part for stmt in block for part in walk(stmt)]
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in _ADDING
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id == name
+        for part in parts
+    )
+
+
 def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     """Whether a branch draws frames and does nothing that belongs to learning: no environment steps, no updates."""
     called = {name for stmt in block for node in walk(stmt) if (name := _attribute_called(node))} if test else set()
-    return any(map(_RENDERS.match, called)) and not any(name in _ACTS or name in _LEARNS for name in called)
+    return any(map(_RENDERS.fits, called)) and not any(name in _ACTS or _LEARNS.fits(name) for name in called)
 
 
 def _attribute_called(node: ast.AST) -> str:
@@ -153,7 +172,7 @@ def _prints(block: Sequence[ast.stmt]) -> bool:
 
 
 def empties(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every few steps."""
+    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every n steps."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
         return False
     length = test.left

@@ -7,67 +7,23 @@ import re
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.late import regex
-from torchlint.models import last_names
+from torchlint.models import Word, last_names
 
-_COLD_WORDS = frozenset(
-    [
-        "test",
-        "tests",
-        "testing",
-        "conftest",
-        "enjoy",
-        "demo",
-        "demos",
-        "play",
-        "render",
-        "visualize",
-        "visualise",
-        "visualization",
-        "visualisation",
-        "vis",
-        "viz",
-        "plot",
-        "plots",
-        "plotting",
-        "plotter",
-        "video",
-        "mp4",
-        "gif",
-        "watch",
-        "profile",
-        "profiling",
-        "profiler",
-        "debug",
-        "export",
-        "inspect",
-        "notebook",
-        "notebooks",
-        "docs",
-    ]
-)
+_COLD_PLACE = Word("file or folder of cold code")
 # A folder of this name may hold the programs that reproduce results; a file of this name times something.
-_COLD_FILES = frozenset({"benchmark", "benchmarks", "bench"})
-_COLD_NAME = regex(
-    r"_*(save\w*|load\w*|close|setup|_?init|make_model|render\w*|plot\w*|visuali\w+|export\w*|state_dict|load_state_dict"
-    r"|extra_repr|__repr__|__str__|__del__|__getstate__|__setstate__|test_\w+|\w+_test|reset_parameters"
-    r"|init_(weights?|params|parameters|layers?)\w*|weights?_init\w*|print_\w+|checkpoint\w*)$"
-)
+_COLD_FILE = Word("file of measurements")
+_COLD_NAME = Word("cold function")
 # What is saved in memory, of a step; names of calls that put something on disk all the same.
-_KEEPS = regex(r"_*save_(obs\w*|transitions?|experiences?|actions?|rewards?|samples?|steps?|rollouts?|trajector\w+)$")
-_WRITES = regex(r"save|dump|write|export|open$|makedirs|mkdir|(^|_)to_(csv|json|pickle|parquet)", re.IGNORECASE)
+_KEEPS = Word("keeping of a step")
+_WRITES = Word("writing to disk")
 # Names of functions that set something up, or make room for another phase, unless hot code is seen to call them.
-SETS_UP = regex(
-    r"_*(setup\w*|init_\w+|initialize\w*|initialise\w*|build\w*|(on|off|re|un)load(_\w+)?|wake_?up|sleep"
-    r"|(empty|clear|free|release)_(\w+_)?(cache|memory|weights|buffers?))$"
-)
+SETS_UP = Word("set-up or change of phase")
 # Decorators that keep what a function gave: it runs once for each set of arguments.
 _CACHES = last_names(caches=True)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def is_test(path: str) -> bool:
@@ -80,8 +36,8 @@ def is_test(path: str) -> bool:
 def cold_file(path: str) -> bool:
     """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
     *folders, name = (_words(part.removesuffix(".py")) for part in PurePosixPath(path).parts)
-    words = {word for part in (*folders, name) for word in part}
-    return not _COLD_WORDS.isdisjoint(words) or not _COLD_FILES.isdisjoint(name)
+    words = [word for part in (*folders, name) for word in part]
+    return any(map(_COLD_PLACE.fits, words)) or any(map(_COLD_FILE.fits, name))
 
 
 def _words(part: str) -> list[str]:
@@ -93,7 +49,7 @@ def cold_function(project: Project, scope: Scope) -> bool:
     """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
     if scope.kind != "function":
         return False
-    if _COLD_NAME.match(scope.name) and not _keeps(scope):
+    if _COLD_NAME.fits(scope.name) and not _keeps(scope):
         return True
     if not _CACHES.isdisjoint(scope.decorator_names) or _demonstrates(scope):
         return True
@@ -110,9 +66,9 @@ def _demonstrates(scope: Scope) -> bool:
 
 
 def _loops(block: ast.If) -> bool:
-    return any(isinstance(node, _LOOPS) for node in walk(block))
+    return any(isinstance(node, LOOPS) for node in walk(block))
 
 
 def _keeps(scope: Scope) -> bool:
     """Whether a function saves what a step gave, and nothing of it to disk: a buffer's ``save_transition``."""
-    return bool(_KEEPS.match(scope.name)) and not any(_WRITES.search(rightmost_name(call.func)) for call in scope.calls)
+    return _KEEPS.fits(scope.name) and not any(_WRITES.fits(rightmost_name(call.func)) for call in scope.calls)

@@ -3,54 +3,39 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Container
 
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
-from torchlint.late import regex
-from torchlint.models import method_names
+from torchlint.models import Word, last_names, method_names
 
-_DEBUG = regex(
-    r"(^|_)(debug\w*|verbose\w*|verbosity|dev_mode|dry_?run|render\w*|plot\w*|visuali\w+|profil\w+|print\w*|dump\w*|trace|tracing"
-    r"|return_stats|log_interval|logging|should_log|do_log|log_this\w*|to_log|write|record_video"
-    r"|capture_video|isEnabledFor|save\w*|should_save|checkpoint\w*"
-    r"|sanity\w*|check_nan\w*|check\w*_(nans?|infs?|finite|nonfinite|numerics)|detect_anomaly|validate_args|validat\w+"
-    r"|summary|summaries|debugging|DEBUG\w*)($|_)",
-    re.IGNORECASE,
-)
-_LOGGER = regex(r"(^|_)(tensorboard|tb|wandb|writer)($|_)", re.IGNORECASE)
-_DONE = regex(
-    r"(^|_)(dones?|finished|terminated|truncated|terminations?|truncations?|episode_over|episode_done|episode_ends?|episode_ended|game_over|reset)"
-    r"($|_|\d)"
-)
-_RUNNING = regex(r"(^|_)(not|non)_?(dones?|finished|terminated|truncated|ended|over)($|_|\d)")
+_DEBUG = Word("debug flag")
+_LOGGER = Word("logger in use")
+_DONE = Word("end of an episode")
+_RUNNING = Word("episode goes on")
 
-# Keys that the info of an environment holds in the step that ends an episode.
-_EPISODE_KEYS = frozenset(
-    {"episode", "_episode", "final_info", "_final_info", "final_observation", "final_obs", "terminal_observation"}
-)
-_SWITCH = regex(r"debug|verbos|dev_mode|render|plot|visuali|profil|sanity|video", re.IGNORECASE)
-_DUE = regex(r"(^|_)(maybe|try)_|_(if|when)_(necessary|needed|due|required|ready)$")
-_DEBUG_MODES = frozenset({"debug", "dev", "test", "verbose"})
+_EPISODE_KEY = Word("key of an ended episode")
+_SWITCH = Word("switch of a debug mode")
+_DUE = Word("work if due")
+_DEBUG_MODE = Word("debug mode")
 NONFINITE = method_names(tests="nonfinite")
 _FINITE = method_names(tests="finite")
-_FINDING = frozenset({"where", "nonzero", "argwhere", "flatnonzero"})
+_FINDING = last_names(finds=True)
 
 
 def is_debug_flag(node: ast.expr) -> bool:
     """Whether an expression is a flag for debugging, logging, rendering or the like."""
     if isinstance(node, ast.Name):
-        return node.id == "__debug__" or bool(_DEBUG.search(node.id))
+        return node.id == "__debug__" or _DEBUG.fits(node.id)
     if isinstance(node, ast.Attribute):
-        return bool(_DEBUG.search(node.attr))
+        return _DEBUG.fits(node.attr)
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "isEnabledFor":
             return True
         if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
             return isinstance(node.args[0], ast.Constant) and is_text_flag(node.args[0].value)
-        return is_debug_flag(node.func) or any(_DEBUG.search(word) for word in names_in(node.func))
+        return is_debug_flag(node.func) or any(_DEBUG.fits(word) for word in names_in(node.func))
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
     return isinstance(node, ast.Compare) and _compares_flag(node)
@@ -67,22 +52,22 @@ def logger_flag(node: ast.expr) -> str | None:
             pass
         case _:
             return None
-    return name if _LOGGER.search(name) else None
+    return name if _LOGGER.fits(name) else None
 
 
 def _compares_flag(node: ast.Compare) -> bool:
     """``verbose > 1``, ``mode == "debug"``; a logger that is there is no special case (``writer is not None``)."""
     op, other = node.ops[0], node.comparators[0]
-    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and other.value in _DEBUG_MODES:
+    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and _DEBUG_MODE.fits(str(other.value)):
         return True
-    if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.search(" ".join(names_in(node.left))):
+    if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.fits(" ".join(names_in(node.left))):
         return False
     return is_debug_flag(node.left) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq))
 
 
 def is_text_flag(value: object) -> bool:
     """The same for the key of a settings dictionary."""
-    return isinstance(value, str) and bool(_DEBUG.search(value))
+    return isinstance(value, str) and _DEBUG.fits(value)
 
 
 def is_full(test: ast.expr, facts: FileFacts) -> bool:
@@ -124,10 +109,12 @@ def is_reset(test: ast.expr, *, running: bool = False) -> bool:
     if isinstance(test, ast.Subscript):
         return is_reset(test.value, running=running)
     if isinstance(test, ast.Compare):
-        known = isinstance(test.ops[0], ast.In) and getattr(test.left, "value", None) in _EPISODE_KEYS
-        return known and not running
+        told = isinstance(test.ops[0], ast.Eq) and getattr(test.comparators[0], "value", None) == "reset"
+        key = test.left.value if isinstance(test.left, ast.Constant) else None
+        ended = isinstance(test.ops[0], ast.In) and isinstance(key, str) and _EPISODE_KEY.fits(key)
+        return (told or ended) and not running
     name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
-    return bool(_RUNNING.search(name)) if running else bool(_DONE.search(name)) and not _RUNNING.search(name)
+    return _RUNNING.fits(name) if running else _DONE.fits(name) and not _RUNNING.fits(name)
 
 
 def is_over(test: ast.expr) -> bool:
@@ -156,7 +143,7 @@ def was_due(test: ast.expr, facts: FileFacts) -> bool:
     bindings = facts.scope_of(test).function.bindings.get(test.left.id, ())
     made = [b.value.func for b in bindings if isinstance(b.value, ast.Call)]
     words = [func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in made]
-    return bool(words) and len(words) == len(bindings) and all(_DUE.search(word) for word in words)
+    return bool(words) and len(words) == len(bindings) and all(_DUE.fits(word) for word in words)
 
 
 def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:

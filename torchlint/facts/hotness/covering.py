@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.closure import Closure
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
@@ -18,6 +20,10 @@ class Covering(Fact):
     """Follows calls from a block to a loop that steps environments or runs gradient updates."""
 
     heat: Heat
+    _driving: Closure[Scope] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._driving = Closure(self.heat.roots.drivers.__contains__, self.heat.graph.called_by)
 
     def trains(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether the body of a ``with``, or what follows a node in its function, holds or reaches such a loop."""
@@ -45,14 +51,4 @@ class Covering(Fact):
 
     def _reaches_loop(self, call: ast.Call) -> bool:
         """Whether a call comes to a function with a root loop, through known callees."""
-        seen: set[Scope] = set()
-        todo = list(self.heat.graph.callees.get(call, ()))
-        while todo:
-            scope = todo.pop()
-            if scope in seen:
-                continue
-            seen.add(scope)
-            if scope in self.heat.roots.drivers:
-                return True
-            todo.extend(target for inner in scope.calls for target in self.heat.graph.callees.get(inner, ()))
-        return False
+        return any(map(self._driving.leads, self.heat.graph.callees.get(call, ())))

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 
 from torchlint.facts.code.model import Bind, Scope, is_super
 from torchlint.facts.code.project import Project
-from torchlint.late import regex
+from torchlint.models import Word, last_names
 
 # A word of a name: "TripletLoss", "actor_loss", "WassersteinCriterion".
-_LOSS = regex(r"(Loss(es)?|Criteri(on|a)|(^|_)(loss(es)?|criteri(on|a)))(?![a-z])")
-_TARGETS = regex(r"^(targets?|labels?|y_true|ground_truth)$")
-_FUNCTIONS = frozenset(
-    {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "nll_loss"}
-)
+_LOSS = Word("loss")
+_TARGETS = Word("targets of a loss")
+_FUNCTIONS = last_names(loss=True)
 _BRANCHING = (ast.If, ast.IfExp, ast.Try, ast.Lambda)
 
 
@@ -26,7 +24,7 @@ def is_criterion(project: Project, forward: Scope) -> bool:
     owner = forward.method_of
     if owner is None:
         return False
-    if any(_LOSS.search(name.rpartition(".")[2]) for name in project.ancestry(owner.dotted)):
+    if any(_LOSS.fits(name.rpartition(".")[2]) for name in project.ancestry(owner.dotted)):
         return True
     return _needs_targets(forward) or any(_names_loss(call) for call in _always(forward))
 
@@ -35,7 +33,7 @@ def _needs_targets(forward: Scope) -> bool:
     """Whether a function has to be given targets."""
     needed = (binding for name in forward.params for binding in forward.bindings.get(name, ()))
     return any(
-        binding.how is Bind.PARAM and binding.value is None and _TARGETS.search(binding.target) for binding in needed
+        binding.how is Bind.PARAM and binding.value is None and _TARGETS.fits(binding.target) for binding in needed
     )
 
 
@@ -58,4 +56,4 @@ def _names_loss(call: ast.Call) -> bool:
     if isinstance(func, ast.Attribute) and is_super(func.value):
         return False
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    return name in _FUNCTIONS or bool(_LOSS.search(name))
+    return name in _FUNCTIONS or _LOSS.fits(name)

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_reset
-from torchlint.late import dataclass, regex
+from torchlint.late import dataclass
+from torchlint.models import Word
 
 _SIZES = frozenset({"numel", "nelement", "size", "__len__"})
 _SELECTED = frozenset({"any", "sum", "count_nonzero"})
 _SHELLS = frozenset({"item", "bool", "int", "float"})
-_FOUND = regex(r"(^|_)(ids?|idxs?|ind(ex|ices|s)?|where)\d*$")
+_FOUND = Word("found places")
 # Calls that make a value from nothing, or only change how it is held.
 _MAKERS = frozenset(
     """tensor as_tensor zeros ones full empty zeros_like ones_like full_like empty_like new_zeros new_ones new_full
@@ -50,7 +51,7 @@ def for_empty(
     arm, other = (body, orelse) if asked.empty else (orelse, body)
     if not arm or _fills(arm, asked.data):
         return None
-    sure = asked.sized and not (after and not asked.empty) and not _FOUND.search(_last(asked.data))
+    sure = asked.sized and not (after and not asked.empty) and not _FOUND.fits(_last(asked.data))
     if sure or (_is_made_of_nothing(arm) and _reads(other, asked.data)):
         return asked.empty
     return None

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.tree import names_in, walk
-from torchlint.late import regex
-from torchlint.models import last_names
+from torchlint.models import Word, last_names
 
-_NAME = regex(
-    r"_*((run|do|maybe)_)?(eval(uate|uation)?|validat(e|ion)|test)(_(loop|epoch|policy|model|agent|set|all))?$"
-)
-_HELD_OUT = regex(r"(^|_)(eval|val|valid|validation|test|held_out)(_\w+)?$")
+_NAME = Word("evaluation")
+_HELD_OUT = Word("held-out data")
 _MODES = last_names(autograd="pauses")
 
 
@@ -27,16 +24,14 @@ def evaluates(scope: Scope) -> bool:
     It is given nothing at all, goes over data that were held out, or sets a mode in which nothing learns. By its name
     alone ``evaluate`` may as well give the chances of actions to a loss.
     """
-    if scope.kind != "function" or not _NAME.match(scope.name):
+    if scope.kind != "function" or not _NAME.fits(scope.name):
         return False
     nodes = list(walk(scope.node))
-    loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    loops = [node for node in nodes if isinstance(node, LOOPS)]
     if not loops:
         return False
     given = [name for name in scope.params if name != scope.self_name]
-    held_out = any(
-        _HELD_OUT.search(name) for loop in loops if isinstance(loop, ast.For) for name in names_in(loop.iter)
-    )
+    held_out = any(_HELD_OUT.fits(name) for loop in loops if isinstance(loop, ast.For) for name in names_in(loop.iter))
     return not given or held_out or any(_is_mode(node) for node in nodes)
 
 

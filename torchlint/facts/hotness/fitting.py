@@ -6,17 +6,13 @@ import ast
 from collections.abc import Mapping
 from itertools import takewhile
 
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
-from torchlint.late import regex
+from torchlint.models import Word
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # What an update has several of: a loop over these is a part of one update.
-_PARTS = regex(
-    r"(^|_)(agents?|players?|critics?|actors?|(\w*nets?|networks?)|models?|ensemble|members?|heads?|optim\w*|opts?|polic(y|ies)"
-    r"|learners?|tasks?|modules?|q\d?|qfs?|losses)($|_|\d)"
-)
+_PARTS = Word("parts of an update")
 
 
 def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapping[Scope, set[str]]) -> set[Scope]:
@@ -38,8 +34,8 @@ def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapp
 def _repeats(loop: ast.stmt, scope: Scope) -> int:
     """How many loops of a function run a loop, itself included, but for those over the parts of one update."""
     around = takewhile(lambda node: node is not scope.node, scope.file.ancestors(loop))
-    return sum(isinstance(node, _LOOPS) and not _goes_over_parts(node) for node in (loop, *around))
+    return sum(isinstance(node, LOOPS) and not _goes_over_parts(node) for node in (loop, *around))
 
 
 def _goes_over_parts(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    return not isinstance(loop, ast.While) and any(_PARTS.search(name) for name in names_in(loop.iter))
+    return not isinstance(loop, ast.While) and any(_PARTS.fits(name) for name in names_in(loop.iter))

@@ -127,7 +127,7 @@ class Flags:
         return most
 
     def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Bound | None]:
-        """The guards that the bindings of a name put on it, one by one: after the first ``None`` nothing asks on."""
+        """The guards that the bindings of a name put on it, one by one, up to the first ``None``."""
         for binding in self.project.reaching(facts, name).bindings:
             if binding.how is Bind.PARAM:
                 yield from self._passed(facts, name, binding, truth)

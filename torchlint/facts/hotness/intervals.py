@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import LOOPS, Bind, FileFacts
 from torchlint.facts.code.tree import conjuncts, names_in, walk
-from torchlint.late import regex
+from torchlint.models import Word
 
-_SINCE = regex(r"(^|_)(last|prev|previous)_\w*(log|save|eval|print|test|video|histogram|record|checkpoint|dump|report)")
-_COUNTED_SINCE = regex(r"(^|_)since($|_)")
-_SHOWN = regex(r"(^|_)(demo|demos|demonstration|plot|render|video|gif|visuali[sz]e|visuali[sz]ation)($|_)")
-_START = regex(r"(^|_)start($|_)")
-_EVERY = regex(
-    r"(^|_)(interval|freq|frequency|every|period)($|_)|(log|eval|save|print|render|test)\w*(interval|freq|every|period)"
-)
-_ACCUMULATED = regex(r"(^|_)(accum(ulation|ulate)?|acc)(_grad\w*|_gradients?)?(_|$)")
+_SINCE = Word("last time of a report")
+_COUNTED_SINCE = Word("count since")
+_SHOWN = Word("interval that shows")
+_START = Word("start")
+_EVERY = Word("interval")
+_ACCUMULATED = Word("accumulation of gradients")
 
 # Where the number of the round stands in what a call gives, and calls that only show how far it has come.
 _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
@@ -32,13 +29,16 @@ def has_modulo(node: ast.AST) -> bool:
     return any(
         isinstance(part, ast.BinOp)
         and isinstance(part.op, ast.Mod)
-        and not any(map(_ACCUMULATED.search, names_in(part.right)))
+        and not any(map(_ACCUMULATED.fits, names_in(part.right)))
         for part in walk(node)
     )
 
 
 def is_interval(test: ast.expr) -> bool:
-    """``step % n == 0``, ``step - last > interval``."""
+    """``step % n == 0``, ``step - last > interval``, ``self.log_frequency.check()``."""
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
+        asked = test.func.value
+        return isinstance(asked, (ast.Name, ast.Attribute)) and _EVERY.fits(_last(asked))
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         op = test.ops[0]
         if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and has_modulo(test.left):
@@ -47,11 +47,11 @@ def is_interval(test: ast.expr) -> bool:
             return True  # 0 == step % n
         if isinstance(op, (ast.Gt, ast.GtE)) and _is_elapsed(test.left, _SINCE):
             return True
-        if isinstance(op, (ast.Gt, ast.GtE)) and any(map(_COUNTED_SINCE.search, names_in(test.left))):
+        if isinstance(op, (ast.Gt, ast.GtE)) and any(map(_COUNTED_SINCE.fits, names_in(test.left))):
             return True  # steps_since_save >= 1000
         if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
             return True
-        words = [word for word in names_in(test) if _EVERY.search(word) and "warm" not in word]
+        words = [word for word in names_in(test) if _EVERY.fits(word) and "warm" not in word]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
     return False
 
@@ -60,7 +60,7 @@ def shows_at_intervals(test: ast.expr) -> bool:
     """``step - last_demo >= demo_interval``, also beside other conditions: intervals at which something is shown."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(map(shows_at_intervals, test.values))
-    return is_interval(test) and any(map(_SHOWN.search, names_in(test)))
+    return is_interval(test) and any(map(_SHOWN.fits, names_in(test)))
 
 
 def is_between_intervals(test: ast.expr) -> bool:
@@ -81,7 +81,7 @@ def is_on(test: ast.expr, facts: FileFacts) -> bool:
             left=ast.Name() | ast.Attribute() as left, ops=[ast.Gt() | ast.NotEq()], comparators=[ast.Constant(value=0)]
         ):
             word = _last(left)
-            return bool(_EVERY.search(word)) and not any(
+            return _EVERY.fits(word) and not any(
                 isinstance(value, ast.Constant) and not value.value for value in _given(facts, word)
             )
     return False
@@ -177,7 +177,7 @@ def _loop_counted_by_hand(counter: ast.expr, facts: FileFacts) -> ast.AST | None
         return None
     name = ast.unparse(counter)
     for loop in facts.ancestors(counter):
-        if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+        if not isinstance(loop, LOOPS):
             continue
         adds = [stmt for stmt in loop.body if isinstance(stmt, ast.AugAssign) and ast.unparse(stmt.target) == name]
         if adds:
@@ -221,11 +221,11 @@ def _is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 1
 
 
-def _is_elapsed(node: ast.expr, words: re.Pattern[str]) -> bool:
+def _is_elapsed(node: ast.expr, words: Word) -> bool:
     """``step - last_log``: what has passed since something was done."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
-    return any(words.search(word) for word in names_in(node.right))
+    return any(words.fits(word) for word in names_in(node.right))
 
 
 def is_modulo(test: ast.expr) -> bool:

@@ -7,16 +7,15 @@ from collections.abc import Set
 from itertools import takewhile
 
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.tokens import makes_tokens
-from torchlint.late import regex
+from torchlint.models import Word
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEEPEST = 4
-_LENGTHS = regex(r"^(max_(new_)?(tokens|length)|max_generat\w*|generation_config|sampling_params|attention_mask)$")
-_GENERATES = regex(r"generate(_\w+)?$")
+_LENGTHS = Word("argument of a generation")
+_GENERATES = Word("generation")
 
 
 def demoted(
@@ -41,7 +40,7 @@ def rolls_out(graph: CallGraph, scope: Scope) -> bool:
     facts = scope.file
     for call in scope.calls:
         inside = takewhile(lambda node: node is not scope.node, facts.ancestors(call))
-        if any(isinstance(node, _LOOPS) for node in inside) and (_names_it(call) or _reaches_it(graph, call, 1)):
+        if any(isinstance(node, LOOPS) for node in inside) and (_names_it(call) or _reaches_it(graph, call, 1)):
             return True
     return False
 
@@ -54,7 +53,7 @@ def _generates(graph: CallGraph, facts: FileFacts, loop: ast.AST) -> bool:
 
 
 def _names_it(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and bool(_GENERATES.match(call.func.attr))
+    return isinstance(call.func, ast.Attribute) and _GENERATES.fits(call.func.attr)
 
 
 def _reaches_it(graph: CallGraph, call: ast.Call, depth: int) -> bool:
@@ -74,9 +73,9 @@ def _reaches_it(graph: CallGraph, call: ast.Call, depth: int) -> bool:
 
 def _has_made(call: ast.Call) -> bool:
     """``model.generate(ids, max_new_tokens=9)``: not any method of that name."""
-    return _names_it(call) and any(_LENGTHS.search(keyword.arg or "") for keyword in call.keywords)
+    return _names_it(call) and any(_LENGTHS.fits(keyword.arg or "") for keyword in call.keywords)
 
 
 def _has_token_loop(scope: Scope) -> bool:
-    loops = (node for node in walk(scope.node) if isinstance(node, _LOOPS))
+    loops = (node for node in walk(scope.node) if isinstance(node, LOOPS))
     return any(makes_tokens(scope.file, loop) for loop in loops)

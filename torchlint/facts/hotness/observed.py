@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import field
 
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import FUNCTIONS, Scope
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 from torchlint.rule.observed import Observed, Ran
@@ -33,7 +32,7 @@ class Observations:
 
     def never(self, scope: Scope) -> bool:
         """Whether a function did not run although others of its class, or of its file, did."""
-        if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or self._seen(scope) is not None:
+        if not isinstance(scope.node, FUNCTIONS) or self._seen(scope) is not None:
             return False
         return (scope.file.path, _owner(scope.qualname)) in self.company
 

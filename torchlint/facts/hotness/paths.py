@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from heapq import heappop, heappush
@@ -13,7 +12,8 @@ from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import How
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.receiver import ANY, Receiver
-from torchlint.late import dataclass, regex
+from torchlint.late import dataclass
+from torchlint.models import Word
 from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _EVALUATION, _EPISODE = 20, 40
 _GUESSED = 60
 # The method of a class that no code mentions is the worst witness: no object of it may ever be made.
 _DEAD = 5000
-_EVALUATING = regex(r"(^|[^a-z])(eval\w*|test\w*|infer\w*|example\w*|benchmark\w*)", re.IGNORECASE)
+_EVALUATING = Word("evaluation by its place")
 
 
 @dataclass(eq=False, slots=True)
@@ -141,7 +141,7 @@ class Paths:
                 cost = _DEAD if self._is_dead(scope) else _EPISODE
                 yield cost, (scope, False, heat.rates.known(scope, receiver), receiver), None
         for scope, edges in heat.edges.items():
-            doubt = _EVALUATION if _EVALUATING.search(f"{scope.file.path}:{scope.qualname}") else 0
+            doubt = _EVALUATION if _EVALUATING.fits(f"{scope.file.path}:{scope.qualname}") else 0
             doubt += _DEAD if self._is_dead(scope) else 0
             for edge in edges:
                 local = heat.local(edge.facts, edge.node, scope)

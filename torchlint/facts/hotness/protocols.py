@@ -1,68 +1,14 @@
-"""Which methods a framework calls, and how often, from the table in ``tables/protocols.json``.
-
-A class is known by the framework that it comes from: a name such as ``Agent`` or ``Wrapper`` means something only with
-its package in front. A few names that no two projects share count wherever they come from.
-"""
+"""How often what a framework calls runs, and in which phases, from the table in ``models/protocols.json``."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
-from typing import TypedDict
 
 from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.late import dataclass
+from torchlint.models import protocols
 from torchlint.rule import Frequency
-
-
-class _Held(TypedDict, total=False):
-    """Attributes of objects of a framework that hold a function, by how often it calls that."""
-
-    step: list[str]
-    update: list[str]
-    batch: list[str]
-    episode: list[str]
-
-
-class _Role(TypedDict, total=False):
-    """Classes of a framework, and the methods of theirs that it calls, by how often."""
-
-    classes: list[str]
-    alone: list[str]
-    module: bool
-    forward: list[str]
-    step: list[str]
-    update: list[str]
-    batch: list[str]
-    evaluation: list[str]
-    episode: list[str]
-    logs: list[str]
-    logged: list[str]
-    gives: dict[str, int]
-    named: list[str]
-    held: _Held
-    host: bool
-
-
-class _Given(TypedDict, total=False):
-    """Calls of a framework, and which of the functions given to them it calls, by how often."""
-
-    calls: list[str]
-    host: bool
-    step: list[str]
-    update: list[str]
-    batch: list[str]
-    episode: list[str]
-
-
-class _Protocol(TypedDict, total=False):
-    framework: str
-    modules: list[str]
-    places: list[str]
-    roles: list[_Role]
-    given: list[_Given]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +27,6 @@ class EntryPoint:
     host: bool = False
 
 
-# ``forward`` stands for what both an environment step and a gradient update run.
 _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
     "forward": (Frequency.STEP, frozenset({STEP, UPDATE})),
     "step": (Frequency.STEP, frozenset({STEP})),
@@ -101,97 +46,16 @@ def entry_point(often: str, framework: str, *, host: bool = False) -> EntryPoint
     return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""), host=host)
 
 
-@lru_cache(maxsize=1)
-def _table() -> Sequence[_Protocol]:
-    text = (Path(__file__).parent.parent / "tables" / "protocols.json").read_text(encoding="utf-8")
-    protocols: list[_Protocol] = json.loads(text)["protocols"]
-    return protocols
-
-
 @lru_cache(maxsize=4096)
 def entry_points(base: str) -> Mapping[str, EntryPoint]:
     """The methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
-    return _called(base, kept=False)
-
-
-@lru_cache(maxsize=1)
-def _entered() -> frozenset[str]:
-    roles = [role for protocol in _table() for role in protocol["roles"]]
-    return frozenset(method for role in roles for often in _OFTEN for method in _names(role, often))
-
-
-def is_entry_point(name: str) -> bool:
-    """Whether some framework calls a method of that name."""
-    return name in _entered()
+    return _points(protocols.called(base))
 
 
 @lru_cache(maxsize=4096)
 def held(base: str) -> Mapping[str, EntryPoint]:
     """The attributes of objects whose class derives from ``base`` that hold a function which the framework calls."""
-    return _called(base, kept=True)
-
-
-def _called(base: str, *, kept: bool) -> Mapping[str, EntryPoint]:
-    """What a framework calls of an object: its methods, or what its attributes hold (``kept``), by name."""
-    found: dict[str, EntryPoint] = {}
-    for protocol, role in _roles(base):
-        rows, host = (role.get("held", {}), False) if kept else (role, role.get("host", False))
-        for often in _OFTEN:
-            for name in _names(rows, often):
-                found.setdefault(name, entry_point(often, protocol["framework"], host=host))
-    return found
-
-
-@lru_cache(maxsize=4096)
-def is_module(name: str) -> bool:
-    """Whether a class of a framework is an ``nn.Module``."""
-    return any(role.get("module", False) for _, role in _roles(name))
-
-
-@lru_cache(maxsize=4096)
-def places(name: str) -> bool:
-    """Whether a framework, or that class or function of it, moves what it is given to an accelerator where one is."""
-    head, _, rest = name.partition(".")
-    found = (protocol for protocol in _table() if head in protocol["modules"])
-    return any(_fits(rest, pattern) for protocol in found for pattern in protocol.get("places", ()))
-
-
-@lru_cache(maxsize=4096)
-def logs(base: str) -> frozenset[str]:
-    """Return the methods by which a framework logs, on objects whose class derives from ``base``."""
-    return frozenset(method for _, role in _roles(base) for method in role.get("logs", ()))
-
-
-@lru_cache(maxsize=4096)
-def logged(base: str) -> frozenset[str]:
-    """Return the attributes that a framework logs all of, of objects whose class derives from ``base``."""
-    return frozenset(attribute for _, role in _roles(base) for attribute in role.get("logged", ()))
-
-
-@lru_cache(maxsize=4096)
-def gives(base: str) -> Mapping[str, int]:
-    """How many tensors the methods of a framework return, on objects whose class derives from ``base``."""
-    return {name: count for _, role in _roles(base) for name, count in role.get("gives", {}).items()}
-
-
-@lru_cache(maxsize=1)
-def _logging() -> frozenset[str]:
-    return frozenset(method for protocol in _table() for role in protocol["roles"] for method in role.get("logs", ()))
-
-
-def logging_method(name: str) -> bool:
-    """Whether some framework logs by a method of that name."""
-    return name in _logging()
-
-
-@lru_cache(maxsize=4096)
-def named(name: str) -> str:
-    """Return the class of a framework whose objects of unknown origin bear a name, else an empty text."""
-    for protocol in _table():
-        for role in protocol["roles"]:
-            if name.lstrip("_") in role.get("named", ()):
-                return f"{protocol['modules'][0]}.{role['classes'][0]}"
-    return ""
+    return _points(protocols.held(base))
 
 
 @lru_cache(maxsize=4096)
@@ -200,56 +64,8 @@ def given(call: str) -> Mapping[str, EntryPoint]:
 
     ``call`` is a qualified name, or the name of a method after a dot, of an object that is not the project's.
     """
-    found: dict[str, EntryPoint] = {}
-    for protocol in _table():
-        for entry in protocol.get("given", ()):
-            if not any(_fits_call(call, pattern, protocol["modules"]) for pattern in entry["calls"]):
-                continue
-            for often in _OFTEN:
-                made = entry_point(often, protocol["framework"], host=entry.get("host", False))
-                found.update({argument: made for argument in _names(entry, often) if argument not in found})
-    return found
+    return _points(protocols.given(call))
 
 
-def _names(role: _Role | _Given | _Held, often: str) -> Sequence[str]:
-    names: object = role.get(often, ())
-    assert isinstance(names, (list, tuple))
-    return names
-
-
-def _roles(name: str) -> Iterator[tuple[_Protocol, _Role]]:
-    head, _, rest = name.partition(".")
-    last = name.rpartition(".")[2]
-    for protocol in _table():
-        for role in protocol["roles"]:
-            inside = head in protocol["modules"] and any(_fits(rest, pattern) for pattern in role["classes"])
-            if rest and (inside or last in role.get("alone", ())):
-                yield protocol, role
-
-
-def _fits(rest: str, pattern: str) -> bool:
-    """Whether a name below its package fits a pattern; one without a dot mentions the last component alone."""
-    return _matches(rest if "." in pattern else rest.rpartition(".")[2], pattern)
-
-
-def _matches(name: str, pattern: str) -> bool:
-    """Whether a name fits a pattern, in which ``*`` stands for anything; regular expressions take longer to compile."""
-    first, *others = pattern.split("*")
-    if not others:
-        return name == pattern
-    *middle, last = others
-    place, end = len(first), len(name) - len(last)
-    if place > end or not (name.startswith(first) and name.endswith(last)):
-        return False
-    for part in middle:
-        place = name.find(part, place, end) + len(part)
-        if place < len(part):
-            return False
-    return True
-
-
-def _fits_call(call: str, pattern: str, modules: Sequence[str]) -> bool:
-    if call.startswith("."):
-        return call == pattern
-    head, _, rest = call.partition(".")
-    return head in modules and not pattern.startswith(".") and _fits(rest, pattern)
+def _points(called: Mapping[str, protocols.Called]) -> Mapping[str, EntryPoint]:
+    return {name: entry_point(each.often, each.framework, host=each.host) for name, each in called.items()}

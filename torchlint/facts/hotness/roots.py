@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import field
-from typing import TypeGuard
 
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
-from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
-from torchlint.facts.code.relaying import fans_out
-from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness import environments
-from torchlint.facts.hotness.around import around, branches, unlooped
+from torchlint.facts.hotness.around import branches, enclosing_loop, unlooped
+from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
+from torchlint.facts.hotness.collected import loops_over_collected
 from torchlint.facts.hotness.entering import MOST
 from torchlint.facts.hotness.evaluation import begins_episode
+from torchlint.facts.hotness.exemptions import (
+    AT_INTERVALS,
+    BEFORE_LOOP,
+    SHOWN,
+    SHOWS,
+    TRIAL,
+    TRIES_OUT,
+    Exemption,
+    Shown,
+    at_intervals,
+    exempts,
+    makes_object,
+    resets,
+    shows,
+    starts_over,
+    trial,
+)
 from torchlint.facts.hotness.fitting import fitting
 from torchlint.facts.hotness.guards import Guards
-from torchlint.facts.hotness.intervals import shows_at_intervals
 from torchlint.facts.hotness.iterations import demoted
+from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import Receivers
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass, regex
+from torchlint.late import dataclass
 from torchlint.models import method_names
-from torchlint.rule import Kind
 
-_ENV = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|world|simulator)\d*($|_)", re.IGNORECASE)
-_NOT_ENV = regex(
-    r"(optim\w*|opt|sched\w*|scaler|prof\w*|lr|timer|pbar|bar|meter|accelerator|run|logger|manager)\d*$", re.I
-)
-_MAKES_ENV = regex(r"(^|_)(make|create|build)(_|$)|^[A-Z]")
-_OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler|trainer)\d*$", re.IGNORECASE)
-_TRAINER = regex(r"trainer\d*$", re.IGNORECASE)
-_SHOWS = regex(r"_*(save\w*|render\w*|plot\w*|visuali\w+|export\w*|test_\w+|\w+_test|print_\w+)$")
-_ADVANCING = method_names(environment=("acts", "answers"))
-# Methods of pipes and queues that give what was sent.
-_RECEIVES = frozenset({"recv", "recv_multipart", "get", "get_nowait"})
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-# A program that runs fewer rounds in all is a trial of it.
-_TRIAL = 5
+_RECEIVES = method_names(receives=True)
 
 Begun = tuple[Scope, ast.Call, str]
 """A call that steps an environment or runs a gradient update, where it stands, and which of the two it does."""
@@ -63,7 +63,9 @@ class Roots:
     branches that hold a gradient update themselves; ``paced`` the statements that hold one, or a call that leads to
     one, with no loop between; ``aside`` the statements that run instead of a step, when a worker
     is sent another command; ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are
-    handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found.
+    handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found. ``exempt`` are
+    the calls and loops with a step or an update in them that make nothing hot; ``collected`` the loops that have as
+    many rounds as one of the ``loops``, each with that one.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -79,27 +81,14 @@ class Roots:
     fitting: set[Scope] = field(default_factory=set)
     given: dict[Scope, EntryPoint] = field(default_factory=dict)
     begun: dict[FileFacts, list[Begun]] = field(default_factory=dict)
+    exempt: dict[ast.AST, Exemption] = field(default_factory=dict)
+    collected: dict[ast.AST, ast.AST] = field(default_factory=dict)
 
     def edited(self, project: Project, graph: CallGraph, values: Values, guards: Guards, edits: FileEdits) -> Roots:
         """The roots of a project in which files were edited: what begins in the rest is not looked for again."""
         kept = Roots(begun={facts: begun for facts, begun in self.begun.items() if not edits.is_old(facts)})
         kept.given = {now: entry for scope, entry in self.given.items() if (now := edits.scope(scope)) is not None}
         return _found_roots(kept, project, graph, values, guards, list(edits.files.values()))
-
-
-def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.AsyncFor | ast.While]:
-    """Whether a node is a loop that runs a child again and again: its body, or its test."""
-    return isinstance(node, _LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
-
-
-def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | None:
-    """The innermost loop of the same function that runs a node in its body."""
-    child, current = node, facts.parent.get(node)
-    while current is not None and current is not scope.node:
-        if runs_each_time(current, child) and not fans_out(node, current):
-            return current
-        child, current = current, facts.parent.get(current)
-    return None
 
 
 def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guards) -> Roots:
@@ -114,187 +103,47 @@ def _found_roots(
     for scope, entry in indirect(project, graph, values, files).items():
         roots.given.setdefault(scope, entry)
     roots.protocols = dict(roots.given)
-    roots.begun.update((facts, list(_begun(facts, graph, values))) for facts in files if not cold_file(facts.path))
+    for facts in files:
+        if not cold_file(facts.path):
+            roots.begun[facts] = list(_begun(facts, graph, values, roots.exempt))
     found = [each for facts in project.files.values() for each in roots.begun.get(facts, ())]
     stepping: dict[Scope, list[ast.AST]] = {}
     for scope, call, kind in found:
-        if kind == "step":
+        if kind == STEP:
             stepping.setdefault(scope, []).append(call)
         else:
             roots.updating.update(branches(scope, call))
     for scope, steps in stepping.items():
         roots.aside.update(_other_commands(scope, steps))
-    shown = _Shown(graph)
-    programs = Programs(project, graph)
-    _climb(roots, Receivers(project, graph), programs, guards, [each for each in found if not shown.only(*each[:2])])
+    shown = Shown(graph)
+    roots.exempt.update((call, SHOWN) for scope, call, _ in found if shown.only(scope, call))
+    seen = [each for each in found if each[1] not in roots.exempt]
+    _climb(roots, Receivers(project, graph), Programs(project, graph), guards, seen)
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
     roots.fitting = fitting(project, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
+    for facts in project.files.values():
+        roots.collected.update(loops_over_collected(project, facts, _loops_of(facts, roots)))
     return roots
 
 
-def _begun(facts: FileFacts, graph: CallGraph, values: Values) -> Iterator[Begun]:
-    """The steps and updates of a file."""
+def _begun(
+    facts: FileFacts, graph: CallGraph, values: Values, exempt: MutableMapping[ast.AST, Exemption]
+) -> Iterator[Begun]:
+    """The steps and updates of a file; those that are exempt go into a table."""
     for scope in facts.scopes:
         for call in scope.calls:
-            kind = _kind(facts, call, values)
-            if not kind or _demo(enclosing_loop(facts, call, scope)):
-                continue
-            if kind == "update" and _has_own_loop(graph, call):
-                continue
-            if not (_lives_for_one(scope, call) if kind == "step" else _primes(scope, call)):
+            kind = runs(facts, call, values)
+            reason = exempts(scope, call, kind, graph) if kind else None
+            if reason is not None:
+                exempt[call] = reason
+            elif kind:
                 yield scope, call, kind
 
 
-def _kind(facts: FileFacts, call: ast.Call, values: Values) -> str:
-    func = call.func
-    runs = values.row(facts, call).get("runs")
-    if isinstance(runs, str):
-        return runs
-    if not isinstance(func, ast.Attribute):
-        return ""
-    if func.attr == "backward":
-        return "update"
-    if func.attr == "step":
-        name = rightmost_name(func.value)
-        if _OPTIMIZER.search(name):
-            # A trainer that is given prompts, answers and rewards makes many updates of them.
-            return "" if _TRAINER.search(name) and len(call.args) > 2 else "update"
-        if _NOT_ENV.search(name):
-            return ""
-        if _ENV.search(name) or _unpacks(facts.parent.get(call)) or _drawn_from_envs(facts, func.value):
-            return "step" if call.args or call.keywords else ""
-        receiver = values.of(facts, func.value)
-        if receiver.kind is Kind.OPTIMIZER:
-            return "update"
-        return "step" if receiver.kind is Kind.ENV and call.args else ""
-    if func.attr in _ADVANCING and _ENV.search(rightmost_name(func.value)):
-        return "step"
-    return ""
-
-
-def _has_own_loop(graph: CallGraph, call: ast.Call) -> bool:
-    """Whether a call of ``trainer.step(...)`` runs a method of a trainer of the project: its body says what it does."""
-    if not isinstance(call.func, ast.Attribute) or not _TRAINER.search(rightmost_name(call.func.value)):
-        return False
-    owners = (function.method_of for function in graph.callees.get(call, ()))
-    return any(owner is not None and _TRAINER.search(owner.name) for owner in owners)
-
-
-def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
-    """``e`` of ``for e, a in zip(envs, actions)``."""
-    bindings = facts.scope_of(node).bindings.get(node.id, ()) if isinstance(node, ast.Name) else ()
-    for binding in bindings:
-        source, path = binding.value, binding.path
-        while binding.how is Bind.ELEMENT and isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
-            place = path[0] if path and source.func.id == "zip" else 0
-            if source.func.id not in ("zip", "enumerate", "reversed", "list") or not 0 <= place < len(source.args):
-                break
-            source, path = source.args[place], path[1:]
-        if binding.how is Bind.ELEMENT and source is not None and _ENV.search(rightmost_name(source)):
-            return True
-    return False
-
-
-def _unpacks(parent: ast.AST | None) -> bool:
-    """``obs, reward, done, info = x.step(action)``."""
-    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Tuple):
-        return False
-    return len(parent.targets[0].elts) in (4, 5)
-
-
-def _demo(loop: ast.AST | None) -> bool:
-    """Whether a loop of steps only shows something: it renders each time or waits for a plot."""
-    if not isinstance(loop, _LOOPS):
-        return False
-    for stmt in loop.body:
-        value = stmt.value if isinstance(stmt, (ast.Expr, ast.Assign)) else None
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            if value.func.attr in ("render", "imshow", "pause", "capture_frame", "append_data", "flip"):
-                return True
-    return False
-
-
-def _trial(scope: Scope, loop: ast.AST, programs: Programs) -> bool:
-    """Whether a program runs a loop once, and only for a handful of rounds: ``for _ in range(3)``."""
-    match loop:
-        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[ast.Constant(value=int(rounds))])):
-            alone = enclosing_loop(scope.file, loop, scope) is None
-            return rounds < _TRIAL and alone and programs.once(scope)
-    return False
-
-
-def _primes(scope: Scope, call: ast.Call) -> bool:
-    """Whether an optimizer takes one step where it is made, without gradients: its scheduler asks for it."""
-    if not isinstance(call.func, ast.Attribute):
-        return False
-    methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
-    if call.func.attr != "step" or "backward" in methods or enclosing_loop(scope.file, call, scope) is not None:
-        return False
-    optimizer = ast.unparse(call.func.value)
-    made = (target for stmt in _assigned(scope) if stmt.lineno < call.lineno for target in stmt.targets)
-    return any(ast.unparse(target) == optimizer for target in made)
-
-
-def _assigned(scope: Scope) -> Iterator[ast.Assign]:
-    """The assignments of calls in a function itself."""
-    return (
-        stmt
-        for stmt in walk(scope.node)
-        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Call) and scope.file.scope_of(stmt) is scope
-    )
-
-
-def _lives_for_one(scope: Scope, step: ast.Call) -> bool:
-    """Whether a function makes an environment and steps it once: a loop around it runs an episode in each round."""
-    func = step.func
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
-        return False
-    if enclosing_loop(scope.file, step, scope) is not None:
-        return False
-    made = [binding.value for binding in scope.bindings.get(func.value.id, ())]
-    return bool(made) and all(
-        isinstance(value, ast.Call) and bool(_MAKES_ENV.search(rightmost_name(value.func))) for value in made
-    )
-
-
-class _Shown:
-    """Finds the functions that nothing but demos, tests and savers call: a saliency map that is saved."""
-
-    def __init__(self, graph: CallGraph) -> None:
-        self.graph = graph
-        self.known: dict[Scope, bool] = {}
-
-    def only(self, scope: Scope, node: ast.AST) -> bool:
-        """Whether a node in no loop stands in such a function."""
-        return enclosing_loop(scope.file, node, scope) is None and self._function(scope)
-
-    def _function(self, scope: Scope) -> bool:
-        """Whether every known place that runs a function is a call that shows something, and there is one."""
-        if scope not in self.known:
-            self.known[scope] = False  # what only calls itself is not shown
-            # In the order of the calls, because in a circle the answer depends on which is asked first.
-            homes = dict.fromkeys(
-                caller.facts.scope_of(caller.call).function for caller in self.graph.callers.get(scope, ())
-            )
-            homes.pop(scope, None)
-            self.known[scope] = (
-                bool(homes)
-                and scope not in self.graph.runs
-                and all(home.kind == "function" and (_SHOWS.match(home.name) or self._function(home)) for home in homes)
-            )
-        return self.known[scope]
-
-
-def _climb(
-    roots: Roots,
-    receivers: Receivers,
-    programs: Programs,
-    guards: Guards,
-    found: Sequence[Begun],
-) -> None:
+def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guards, found: Sequence[Begun]) -> None:
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
     Functions on the way are roots too, for someone else's loop may call them, unless they begin with a reset, make an
@@ -302,31 +151,32 @@ def _climb(
     updates.
     """
     todo: list[tuple[Scope, ast.AST, str, bool, Receiver]] = []
-    looping = {scope for scope, call, kind in found if kind == "step" and enclosing_loop(scope.file, call, scope)}
-    resets: dict[Scope, list[ast.Attribute]] = {}
+    looping = {scope for scope, call, kind in found if kind == STEP and enclosing_loop(scope.file, call, scope)}
+    reset = {scope: resets(scope) for scope in {scope for scope, _, kind in found if kind == STEP}}
     for scope, step, kind in found:
-        if kind == "step" and scope not in resets:
-            resets[scope] = _resets(scope)
         own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
-        fresh = kind == "step" and (_makes_object(scope) or _starts_over(step, resets[scope]))
+        fresh = kind == STEP and (makes_object(scope) or starts_over(step, reset[scope]))
         todo.append((scope, step, kind, fresh, own))
     seen: dict[tuple[Scope, str, bool], set[Receiver]] = {}
     while todo:
         scope, call, kind, fresh, cls = todo.pop()
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
-        if _shown(scope, call):
+        if at_intervals(scope, call):
+            roots.exempt[call] = AT_INTERVALS
             continue
-        if loop is not None:
-            if not _demo(loop) and not _trial(scope, loop, programs):
-                roots.loops.setdefault(loop, set()).add(kind)
-                if kind == "update" and call not in receivers.graph.weak:
-                    roots.paced.update(unlooped(scope, call))
+        exempt = _exempts_loop(scope, loop, programs) if loop is not None else None
+        if loop is not None and exempt is not None:
+            roots.exempt[loop] = exempt
             continue
-        if kind == "update" and call not in receivers.graph.weak:
+        if kind == UPDATE and call not in receivers.graph.weak:
             roots.paced.update(unlooped(scope, call))
-        if kind == "step" and scope in looping:
-            continue  # what a function does before its loop of steps is set-up
+        if loop is not None:
+            roots.loops.setdefault(loop, set()).add(kind)
+            continue
+        if kind == STEP and scope in looping:
+            roots.exempt[call] = BEFORE_LOOP
+            continue
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
         if scope.kind != "function" or begins_episode(scope) or scope.name == "__init__" or classes & {cls, ANY}:
@@ -334,7 +184,9 @@ def _climb(
         if programs.once(scope):
             continue
         classes.add(cls)
-        if not fresh:
+        if fresh:
+            roots.exempt[call] = TRIES_OUT
+        else:
             roots.functions.setdefault(scope, set()).add(kind)
             roots.receivers.setdefault(scope, {}).setdefault(cls, set()).add(kind)
         for where, node in _entrances(receivers.graph, scope):
@@ -344,8 +196,12 @@ def _climb(
                 continue
             if not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
-            elif kind == "update" and node not in receivers.graph.weak:
+            elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _exempts_loop(scope: Scope, loop: ast.AST, programs: Programs) -> Exemption | None:
+    return SHOWS if shows(loop) else TRIAL if trial(scope, loop, programs) else None
 
 
 def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
@@ -360,44 +216,6 @@ def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.
             yield from ((caller.facts, caller.call) for caller in passing)
         else:
             yield where, node
-
-
-def _makes_object(scope: Scope) -> bool:
-    """Whether a function is a second constructor: a class method that returns ``cls(...)``."""
-    if "classmethod" not in scope.decorator_names or not scope.params:
-        return False
-    made = [given.value for given in scope.returns if isinstance(given.value, ast.Call)]
-    return any(isinstance(call.func, ast.Name) and call.func.id == scope.params[0] for call in made)
-
-
-def _resets(scope: Scope) -> list[ast.Attribute]:
-    """The calls of ``reset`` that a function makes whatever comes."""
-    return [
-        call.func
-        for call in scope.calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == "reset"
-        and not any(isinstance(node, (ast.If, ast.IfExp, *_LOOPS)) for node in around(scope, call))
-    ]
-
-
-def _starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
-    """Whether a function resets an environment before it steps it, whatever comes: it tries the environment out."""
-    assert isinstance(step.func, ast.Attribute)
-    if not resets:
-        return False
-    env = ast.unparse(step.func.value)
-    return any(reset.lineno < step.lineno and ast.unparse(reset.value) == env for reset in resets)
-
-
-def _shown(scope: Scope, node: ast.AST) -> bool:
-    """Whether a node runs only at the intervals at which a program shows what it has learned."""
-    child = node
-    for current in around(scope, node):
-        if isinstance(current, ast.If) and child in current.body and shows_at_intervals(current.test):
-            return True
-        child = current
-    return False
 
 
 def _other_commands(scope: Scope, steps: Sequence[ast.AST]) -> Iterator[ast.stmt]:
@@ -426,7 +244,7 @@ def _gated(guards: Guards, facts: FileFacts, node: ast.AST) -> bool:
     """Whether a node stands under a condition that makes it seldom."""
     child = node
     current = facts.parent.get(node)
-    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *_LOOPS)):
+    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *LOOPS)):
         if isinstance(current, ast.If) and child in current.body and guards.bound(current.test, facts) is not None:
             return True
         child, current = current, facts.parent.get(current)
@@ -482,7 +300,7 @@ def _loops_of(facts: FileFacts, roots: Roots) -> list[ast.AST]:
 def _mark_outer(facts: FileFacts, node: ast.AST, roots: Roots, by_node: Mapping[ast.AST, Scope], steps: bool) -> None:
     current = facts.parent.get(node)
     while current is not None and current not in by_node:
-        if isinstance(current, _LOOPS) and current not in roots.loops:
+        if isinstance(current, LOOPS) and current not in roots.loops:
             roots.episodes.add(current)
             if steps:
                 roots.programs.add(facts.scope_of(current).function)

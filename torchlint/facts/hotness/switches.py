@@ -15,13 +15,11 @@ from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass, regex
+from torchlint.models import Word
 from torchlint.rule import Frequency
 
 # Words of conditions that ask what the machine is, or whether something was set before, but not what the user wants.
-_MACHINE = regex(
-    r"_*((use|has|is|with|on)_)?(cuda|gpus?|mps|device)(_?(available|type|count|enabled)|:\d+)?"
-    r"|is_available|device_count|__name__|platform|version(_info)?|hasattr"
-)
+_MACHINE = Word("property of the machine")
 _SWITCH = regex(r"(^|_)(debug\w*|profil\w+|trac(e|ing)|anomal\w+|diagnos\w+|inspect\w*)($|_)", re.IGNORECASE)
 _CALLED_BY_PYTHON = frozenset({"property", "staticmethod", "classmethod", "contextmanager", "wraps", "abstractmethod"})
 
@@ -112,4 +110,4 @@ def _asks_machine(test: ast.expr) -> bool:
         return False
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
         return "environ" in names_in(test.comparators[0])
-    return any(_MACHINE.fullmatch(word.lower()) for word in names_in(test))
+    return any(_MACHINE.fits(word.lower()) for word in names_in(test))

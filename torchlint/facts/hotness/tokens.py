@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.tree import names_in, walk
-from torchlint.late import regex
+from torchlint.models import Word, last_names
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_CHOOSES = regex(
-    r"multinomial|argmax|gumbel\w*|\w*next_token(s|_\w+)?|sample_tokens?|sample_from_logits|top_k_top_p\w*"
-)
-_LANGUAGE = regex(r"(^|_)(tokens?|input_ids|prompts?|eos|vocab\w*|logits|past_key_values|kv_cache)(_|$)")
+_CHOOSES = Word("choice of a token")
+_LANGUAGE = Word("language model")
 _CACHED = "past_key_values"
-_JOINING = frozenset({"cat", "concat", "concatenate", "hstack"})
+_JOINING = last_names("torch", joins="parts", axis=("fixed", "given"))
 
 
 def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
@@ -22,15 +19,15 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
 
     The sequence grows by concatenation, or a cache of keys and values comes from the model and goes back to it.
     """
-    if not isinstance(loop, _LOOPS):
+    if not isinstance(loop, LOOPS):
         return False
     scope = facts.scope_of(loop).function
     own = [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]
     called = {_last(node.func) for node in own if isinstance(node, ast.Call)}
-    if not any(_CHOOSES.fullmatch(name) for name in called):
+    if not any(_CHOOSES.fits(name) for name in called):
         return False
     names = {name for stmt in loop.body for name in names_in(stmt)}
-    if not any(_LANGUAGE.search(name) for name in names):
+    if not any(_LANGUAGE.fits(name) for name in names):
         return False
     return any(_grows(node) for node in own) or _CACHED in names
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchlint.facts.code.graph import How
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.receiver import ANY, Receiver
+from torchlint.facts.hotness.around import enclosing_loop
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.hotness import Heat
@@ -96,7 +97,10 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
         kinds = heat.roots.loops.get(local.root) or heat.roots.functions.get(scope) or {"step"}
         inside = local.root is not scope.node
         frequency = heat.rooted(scope, local.root)
-        yield faith + (0 if inside else 100), _way(heat, links, frequency, _work(kinds), local.root if inside else None)
+        yield (
+            faith + (0 if inside else 100),
+            _way(heat, links, frequency, _origin(kinds, local), local.root if inside else None),
+        )
         if inside:
             return
     entry = heat.entry(scope, local)
@@ -105,6 +109,12 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
         yield faith, _way(heat, links, seed.frequency, seed.label, None)
     if local.episode is not None:
         yield faith + 50, _way(heat, links, Frequency.ONCE, "around loops that step or train", local.episode)
+
+
+def _origin(kinds: frozenset[str] | set[str], local: Local) -> str:
+    """What a root does, and the loop that goes over what it collects."""
+    later = f"; the loop in line {getattr(local.reader, 'lineno', 0)} goes over what it collects"
+    return _work(kinds) + (later if local.reader is not None else "")
 
 
 def _work(kinds: frozenset[str] | set[str]) -> str:
@@ -164,12 +174,30 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
         yield f"it is {_guarded(guard)}"
     if guards:
         return
-    if scope.kind == "class":
+    exempt = _exempt(heat, facts, node, scope)
+    if exempt:
+        yield exempt
+    elif scope.kind == "class":
         yield f"the body of the class {scope.name} runs once, when it is defined"
     elif scope.kind == "module":
         yield "it runs when the module is run, in no loop that steps an environment or runs gradient updates"
     else:
         yield from _uncalled(heat, scope)
+
+
+def _exempt(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> str:
+    """Why the steps or updates around a node make nothing hot, empty if there are none of that kind.
+
+    They are around it where they lie in the same loop, or in no loop of its function.
+    """
+    for found, exemption in heat.roots.exempt.items():
+        if found not in facts.parent or facts.scope_of(found).function is not scope or found in heat.roots.loops:
+            continue
+        loop = found if isinstance(found, LOOPS) else enclosing_loop(facts, found, scope)
+        if loop is None or loop in facts.ancestors(node) or node is loop:
+            row = getattr(found, "lineno", 1)
+            return f"nothing hot begins at {facts.path}:{row} ({exemption.name}): {exemption.says}"
+    return ""
 
 
 def _guarded(limit: Limit) -> str:
@@ -218,6 +246,9 @@ def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
     for hold in heat.local(facts, node, scope).holds:
         if hold.limit is Frequency.ONCE:
             return _guarded(_limit(facts, hold))
+    exempt = _exempt(heat, facts, node, scope)
+    if exempt:
+        return exempt
     if scope.kind == "module":
         return "in no loop that steps an environment or runs gradient updates"
     return f"nothing makes {scope.qualname or scope.name} hot"

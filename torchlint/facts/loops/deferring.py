@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FUNCTIONS, LOOPS, FileFacts
 from torchlint.facts.code.naming import mentions_of
-from torchlint.facts.code.nesting import LOOPS, around, in_main_block
+from torchlint.facts.code.nesting import around, in_main_block
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
 
@@ -53,7 +53,7 @@ class Deferring(Fact):
     def _is_followed(self, facts: FileFacts, loop: Loop) -> bool:
         """Whether what follows a loop runs whenever the loop is left, other than by what ends the call."""
         for node in facts.ancestors(loop):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(node, FUNCTIONS):
                 return not facts.scope_of(loop).function.yields
             if isinstance(node, _TRIES):
                 return False

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.nesting import LoopNode, around, stored_before
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.nesting import LoopNode, around, code_of, stored_before
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
-from torchlint.facts.state.effects import code_of, nodes_of
 from torchlint.late import dataclass
 from torchlint.models import method_names
-from torchlint.rule import Kind, Use
+from torchlint.rule import Kind
 
 _ADDING = method_names("list deque set", adds="element")
 _DEEPEST = 3
@@ -60,79 +58,6 @@ class Growth(Fact):
                 if wanted(part) and self.of(facts, part):
                     yield part
 
-    def is_loss(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
-        """Whether backward() is called on what a name stands for, here or in a function that it is handed to.
-
-        The sum of such values counts too.
-        """
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            return any(self.is_loss(facts, part, depth) for part in (node.left, node.right))
-        if not isinstance(node, ast.Name) or depth > _DEEPEST:
-            return False
-        bindings = self.project.reaching(facts, node).bindings
-        for part in self._other_uses(facts, node):
-            if self._starts_backward(facts, part, depth):
-                return True
-        sums = [binding.value for binding in bindings if isinstance(binding.value, ast.BinOp) and not binding.path]
-        return any(self.is_loss(facts, value, depth + 1) for value in sums)
-
-    def _starts_backward(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
-        """Whether backward() begins at a use of a value: called on it or on its mean, or by a function it goes to."""
-        while True:
-            above = facts.parent.get(node)
-            call = facts.parent.get(above) if isinstance(above, (ast.Attribute, ast.keyword)) else above
-            if not isinstance(call, ast.Call):
-                return False
-            if isinstance(above, ast.Attribute) and call.func is above:
-                if above.attr == "backward":
-                    return True
-                if above.attr not in ("mean", "sum"):
-                    return False
-            elif isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                return True
-            elif not (isinstance(call.func, ast.Attribute) and call.func.attr == "scale"):
-                return depth < _DEEPEST and self._hands_on(facts, call, node, depth)
-            node = call
-
-    def _hands_on(self, facts: FileFacts, call: ast.Call, node: ast.expr, depth: int) -> bool:
-        """Whether every function that a call may mean runs backward from what it is given."""
-        targets = self.graph.callees.get(call, ())
-        return bool(targets) and all(self._is_started(target, facts, call, node, depth) for target in targets)
-
-    def _is_started(self, target: Scope, facts: FileFacts, call: ast.Call, node: ast.expr, depth: int) -> bool:
-        caller = Caller(facts, call, 1 if target.self_name else 0)
-        for part in code_of(target):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in target.params:
-                if passed(target, part.id, caller) is node and self._starts_backward(target.file, part, depth + 1):
-                    return True
-        return False
-
-    def _other_uses(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
-        """The other places of a function that read what a name was assigned where this one reads it."""
-        assigned = [b for b in self.project.reaching(facts, name).bindings if b.how is Bind.ASSIGN]
-        for part in code_of(facts.scope_of(name).function) if assigned else ():
-            if isinstance(part, ast.Name) and part.id == name.id and part is not name:
-                if isinstance(part.ctx, ast.Load):
-                    if any(binding in assigned for binding in self.project.reaching(facts, part).bindings):
-                        yield part
-
-    def backpropagated(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
-        """Whether backward() runs through what an expression is made of, by another way than the expression itself.
-
-        A backward through another result of the call that gave it frees what both were computed from.
-        """
-        names = (part for part in nodes_of([node]) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
-        return any(self._runs_backward(facts, name, depth) for name in names)
-
-    def _runs_backward(self, facts: FileFacts, name: ast.Name, depth: int) -> bool:
-        if any(Use.BACKWARD in self.flow.graph_uses(facts, part) for part in self._other_uses(facts, name)):
-            return True
-        bindings = self.project.reaching(facts, name).bindings
-        if any(Use.BACKWARD in self.flow.graph_uses(facts, part) for b in bindings for part in _beside(facts, b)):
-            return True
-        sums = [b.value for b in bindings if isinstance(b.value, (ast.BinOp, ast.UnaryOp)) and not b.path]
-        return depth < _DEEPEST and any(self.backpropagated(facts, value, depth + 1) for value in sums)
-
     def _candidates(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
         """What may be added to something: arguments, and what is assigned with a sum."""
         for scope in facts.scopes:
@@ -171,11 +96,8 @@ class Growth(Fact):
         func = call.func
         targets = self.graph.callees.get(call)
         if targets:
-            for target in targets:
-                for parameter, text in self.kept(target).items():
-                    if passed(target, parameter, Caller(facts, call, 1 if target.self_name else 0)) is node:
-                        return text if not anew or self._made_in_any(facts, node) else ""
-            return ""
+            text = self._kept_as(call, node, 0)
+            return text if not anew or self._made_in_any(facts, node) else ""
         if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or call.keywords:
             return ""
         if len(call.args) != _taken(func.attr) or call.args[-1] is not node:
@@ -193,12 +115,12 @@ class Growth(Fact):
         for part in code_of(function) if own else ():
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and self._is_parameter(facts, part):
                 held, parent = _holder(facts, part)
-                if isinstance(parent, ast.Call) and (text := self._kept_by(facts, parent, held, own, depth)):
+                if isinstance(parent, ast.Call) and (text := self._kept_by(parent, held, own, depth)):
                     found[part.id] = text
         self._kept[function] = found
         return found
 
-    def _kept_by(self, facts: FileFacts, call: ast.Call, node: ast.expr, own: str, depth: int) -> str:
+    def _kept_by(self, call: ast.Call, node: ast.expr, own: str, depth: int) -> str:
         func = call.func
         if not isinstance(func, ast.Attribute):
             return ""
@@ -206,11 +128,12 @@ class Growth(Fact):
         if not targets:
             adds = func.attr in _ADDING and len(call.args) == _taken(func.attr) and call.args[-1] is node
             return dotted(func.value) if adds and dotted(func.value).startswith(f"{own}.") else ""
-        for target in targets if depth < _DEEPEST else ():
-            for parameter, text in self.kept(target, depth + 1).items():
-                if passed(target, parameter, Caller(facts, call, 1 if target.self_name else 0)) is node:
-                    return text
-        return ""
+        return self._kept_as(call, node, depth + 1) if depth < _DEEPEST else ""
+
+    def _kept_as(self, call: ast.Call, node: ast.expr, depth: int) -> str:
+        """What the functions that a call surely means add an argument to."""
+        kept = (self.kept(target, depth).get(name) for target, name in self.graph.taking(call, node))
+        return next(filter(None, kept), "")
 
     # what lasts -----------------------------------------------------------------------------------------------------
 
@@ -299,17 +222,6 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 def _is_added(facts: FileFacts, node: ast.expr) -> bool:
     return isinstance(facts.parent.get(node), ast.AugAssign)
-
-
-def _beside(facts: FileFacts, binding: Binding) -> Iterator[ast.Name]:
-    """The reads of the other names that one call was unpacked into: ``log_prob`` of ``probs, log_prob = net(x)``."""
-    stmt = binding.stmt
-    if len(binding.path) != 1 or not isinstance(stmt, ast.Assign) or not isinstance(stmt.value, ast.Call):
-        return
-    others = {part.id for part in walk(stmt.targets[0]) if isinstance(part, ast.Name)} - {binding.target}
-    for part in walk(facts.scope_of(stmt).function.node):
-        if isinstance(part, ast.Name) and part.id in others and isinstance(part.ctx, ast.Load):
-            yield part
 
 
 def _taken(method: str) -> int:

@@ -6,7 +6,6 @@ State is named by the text of the chain that leads to it, from a name the code s
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
@@ -14,13 +13,13 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope, is_super
+from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
+from torchlint.facts.code.nesting import body_of, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
-from torchlint.models import method_names
+from torchlint.models import Word, method_names
 from torchlint.rule import Kind, Value
 
 PARAMETERS = "<parameters>"
@@ -30,7 +29,7 @@ EVERYTHING = "<everything>"
 
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
 _DRAWING = regex(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
-_OPTIMIZER = regex(r"(optim\w*|(^|_)opt\w*|scaler)\d*$", re.IGNORECASE)
+_OPTIMIZER = Word("optimizer")
 _LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
 _MUTATORS = (method_names(adds=True), method_names(removes=True, elsewhere=False), method_names(reorders=True))
@@ -80,26 +79,6 @@ def _wholes(text: str) -> Iterator[str]:
     while text:
         yield text
         text = text.rpartition(".")[0]
-
-
-def nodes_of(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes of some code but those of functions and classes that it defines."""
-    todo = list(body)
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, NESTED):
-            todo.extend(children(node))
-
-
-def code_of(function: Scope) -> Iterator[ast.AST]:
-    """All nodes of a function's or module's own code."""
-    return nodes_of(_body(function.node))
-
-
-def _body(node: ast.AST) -> list[ast.AST]:
-    body = getattr(node, "body", [])
-    return list(body) if isinstance(body, list) else [body]
 
 
 @dataclass(eq=False, slots=True)
@@ -181,7 +160,7 @@ class Sides(Fact):
         """A method that is not one of the project's."""
         receiver, attr = self.values.of(facts, func.value), func.attr
         here = self._texts(facts, func.value)
-        if receiver.kind is Kind.OPTIMIZER or (attr == "step" and _OPTIMIZER.search(_last(func.value))):
+        if receiver.kind is Kind.OPTIMIZER or (attr == "step" and _OPTIMIZER.fits(_last(func.value))):
             return Effects(writes=frozenset({PARAMETERS}) if attr == "step" else frozenset())
         in_place = attr.endswith("_") and not attr.endswith("__")
         if receiver.kind in _PLAIN or receiver.kind in (Kind.DEVICE, Kind.CLASS, Kind.NAMESPACE):
@@ -244,7 +223,7 @@ class Sides(Fact):
 
     def _function(self, function: Scope) -> Effects:
         """The effects of a function on what outlives its call, in names of its parameters and of the module."""
-        found = self.of(function.file, _body(function.node))
+        found = self.of(function.file, body_of(function.node))
         if EVERYTHING in found.reads or len(found.reads) + len(found.writes) > _MANY:
             return _ANYTHING
         own = {name for name, bound in function.bindings.items() if bound[0].how is not Bind.PARAM}

@@ -10,7 +10,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FUNCTIONS, FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -124,7 +124,7 @@ def _divides(facts: FileFacts, node: ast.expr) -> bool:
 def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
     """Whether a branch around a node asks whether something holds bytes: ``if frames.dtype == np.uint8:``."""
     current = facts.parent.get(node)
-    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    while current is not None and not isinstance(current, FUNCTIONS):
         if isinstance(current, (ast.If, ast.IfExp)):
             if any(isinstance(part, ast.Attribute) and part.attr == "uint8" for part in walk(current.test)):
                 return True

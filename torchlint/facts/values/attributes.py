@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import islice
 
 from torchlint.facts.code.callers import Caller, methods, passed, stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.decorating import is_property
-from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import operators, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, TENSOR, join, tuple_of
+from torchlint.facts.values.join import HOST, TENSOR, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
-from torchlint.facts.values.torch_objects import distribution_attribute
+from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
 from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -52,7 +52,7 @@ class Attributes:
         if spaces.is_space(source):
             return spaces.space_attribute(source, attr)
         if source.kind is Kind.MODULE and attr in ("weight", "bias") and not self._sets(source, attr):
-            return TENSOR
+            return Value(Kind.NONE) if attr == "bias" and source.literal == UNBIASED else TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return self.ask.attribute(source.name, attr)
         return UNKNOWN
@@ -237,7 +237,7 @@ class Attributes:
         if not elements:
             return value
         element = join(elements)
-        return replace(value, items=operators.items(element)) if element is not None else None
+        return list_of(element, nonempty=value.nonempty) if element is not None else None
 
     def _added(self, scope: Scope, name: str) -> Iterator[Value | None]:
         for how, node in scope.appends.get(name, ()):
@@ -301,7 +301,7 @@ class Attributes:
         """What is stored under a key; ``d["k"].append(x)`` is stored as the call and stands for a list."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node in facts.grows:
             item = self.ask.value(facts, node.args[-1])
-            return None if item is None else Value(Kind.LIST, items=operators.items(item))
+            return None if item is None else list_of(item)
         return self.ask.value(facts, node)
 
 
@@ -326,7 +326,7 @@ def _binds(scope: Scope | None, name: str) -> bool:
 def _replaces(init: Scope, store: AttributeStore) -> bool:
     """Whether a constructor sets an attribute whatever happens, after those of the bases have run."""
     node = init.node
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    assert isinstance(node, FUNCTIONS)
     above = [call.lineno for call in init.calls if _is_base_constructor(call)]
     stmt = store.binding.stmt
     if stmt not in node.body or init.returns or not above:

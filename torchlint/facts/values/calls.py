@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
-from torchlint.facts.code.model import FileFacts, Scope, is_super
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
-from torchlint.facts.hotness import protocols
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.annotations import is_typed_dict
@@ -27,12 +25,12 @@ from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
-from torchlint.late import dataclass, regex
-from torchlint.models import function_names, method_names
+from torchlint.late import dataclass
+from torchlint.models import Word, function_names, method_names, protocols
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = method_names("Module", returns="receiver")
-_ENV_NAME = regex(r"(^|_)(v?envs?|environments?|vecenv|venv|vec_env|gym_env)\d*$", re.IGNORECASE)
+_ENV_NAME = Word("variable of an environment")
 PARTIAL = "functools.partial"
 """Name of a function with arguments filled in: it is the first item of the value, the others and ``keys`` fill it."""
 STARRED = "*"
@@ -187,7 +185,7 @@ class CallValues:
 
     def _called_env(self, node: ast.expr) -> bool:
         """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
-        return self.ask.guesses and bool(_ENV_NAME.search(operators.last_name(node))) and self.envs_return_arrays()
+        return self.ask.guesses and _ENV_NAME.fits(operators.last_name(node)) and self.envs_return_arrays()
 
     def _inherited(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
         """What ``super().method(...)`` gives."""
@@ -260,7 +258,7 @@ class CallValues:
         if not keeps_result(self.ask.project, function):
             return UNKNOWN
         promised = UNKNOWN
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
+        if isinstance(node, FUNCTIONS) and node.returns is not None:
             promised = self.ask.annotations.read(function.file, node.returns)
             if promised.kind in (Kind.TENSOR, Kind.NDARRAY):
                 return self._of_kind(function, promised)

@@ -15,10 +15,10 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
-from torchlint.facts.hotness import protocols
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import protocols
 from torchlint.rule import Device, Kind
 
 # Texts that name an accelerator, or an option of a program that chooses one.

@@ -41,8 +41,8 @@ def bounded(value: Value | None) -> Value | None:
 
 
 def list_of(element: Value, *, nonempty: bool = False) -> Value:
-    """A list whose elements are all alike."""
-    return Value(Kind.LIST, items=(element,) if element.known else (), nonempty=nonempty)
+    """A list whose elements are all alike; one of elements of unknown kind is not taken for an empty one."""
+    return Value(Kind.LIST, items=(replace(element, literal=None),), nonempty=nonempty)
 
 
 def tuple_of(*items: Value) -> Value:
@@ -160,13 +160,19 @@ def completed(known: Value | None, seen: Value) -> Value:
         device=seen.device if known.device in (Device.UNKNOWN, Device.EITHER) else known.device,
         rank=rank,
         shaped=known.shaped and rank is None,
-        items=known.items or seen.items,
+        items=contents(known, seen),
         keys=known.keys if known.items else seen.keys,
         nonempty=known.nonempty or seen.nonempty,
         name=seen.name if exact else known.name or seen.name,
         derived=known.derived and not exact,
         inexact=known.inexact and seen.dtype is None,
     )
+
+
+def contents(known: Value, promised: Value) -> tuple[Value, ...]:
+    """The items of a container; the promised ones where it shows none, or is a list of elements of unknown kind."""
+    shown = known.element.known if known.kind is Kind.LIST else bool(known.items)
+    return known.items if shown or promised.kind is not known.kind else promised.items or known.items
 
 
 def told_more(promised: Value, given: Value | None) -> Value:

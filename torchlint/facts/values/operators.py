@@ -19,6 +19,7 @@ from torchlint.facts.values.join import (
     STRING,
     TENSOR,
     join,
+    list_of,
     picked,
     tuple_of,
 )
@@ -282,16 +283,16 @@ def formatted(node: ast.JoinedStr) -> Value:
 
 
 def items(element: Value) -> tuple[Value, ...]:
-    """The ``items`` of a list that holds such elements."""
-    return (replace(element, literal=None),) if element.known else ()
+    """The ``items`` of a dict that holds such elements."""
+    return (replace(element, literal=None),)
 
 
 def listed(elements: list[Value | None]) -> Value | None:
     """The list display of these elements, ``None`` when nothing is known of them yet."""
-    element = join(elements) if elements else UNKNOWN
-    if element is None:
-        return None
-    return Value(Kind.LIST, items=(replace(element, literal=None),) if elements else (), nonempty=bool(elements))
+    if not elements:
+        return Value(Kind.LIST)
+    element = join(elements)
+    return list_of(element, nonempty=True) if element is not None else None
 
 
 def first(value: Value) -> Value:

@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.file_edits import FileEdits
-from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.registering import Registering
@@ -28,6 +28,7 @@ from torchlint.facts.values.join import (
     TENSOR,
     bounded,
     completed,
+    contents,
     join,
     list_of,
     registry,
@@ -215,8 +216,7 @@ class Values(Fact):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return list_of(self._ask.known(facts, node.elt))
         if isinstance(node, ast.DictComp):
-            element = self._ask.known(facts, node.value)
-            return Value(Kind.DICT, items=operators.items(element))
+            return Value(Kind.DICT, items=operators.items(self._ask.known(facts, node.value)))
         if isinstance(node, ast.JoinedStr):
             return operators.formatted(node)
         if isinstance(node, (ast.NamedExpr, ast.Await)):
@@ -299,7 +299,7 @@ class Values(Fact):
         result = self._ask.reached(facts, reach)
         if result is None:
             return None
-        result = within_test(self.project, facts, node, result)
+        result = self._needed.as_asserted(facts, node, within_test(self.project, facts, node, result))
         if result == UNKNOWN:
             if (named := operators.by_name(node.id)).known or not self._needed.is_tensor(facts, node):
                 return named
@@ -419,8 +419,7 @@ class Values(Fact):
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
-            items = known.items or (annotated.items if annotated.kind is known.kind else ())
-            return replace(known, literal=None, items=items)
+            return replace(known, literal=None, items=contents(known, annotated))
         if annotated.known:
             return annotated
         if binding.value is not None and not callers:
@@ -449,7 +448,7 @@ class Values(Fact):
     def _rest(self, binding: Binding) -> Value | None:
         """``*args``: the tuple of what the calls give that no parameter takes."""
         scope = binding.scope
-        if scope is None or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if scope is None or not isinstance(scope.node, FUNCTIONS):
             return UNKNOWN
         taken = len(scope.node.args.posonlyargs) + len(scope.node.args.args)
         given: list[Value | None] = []

@@ -1,0 +1,128 @@
+"""Which values backward() is called on, and through which it runs by another way than the value itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.mentions import Mentions
+from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.nesting import nodes_of
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.flow.flow import Flow
+from torchlint.late import dataclass
+from torchlint.rule import Use
+
+_AVERAGING = frozenset({"mean", "sum"})
+_KEPT_ON = frozenset({Use.RETURNED, Use.STORED, Use.PASSED})
+
+
+@dataclass(eq=False, slots=True)
+class Losses(Fact):
+    """Answers what backward() is called on, with a memory."""
+
+    project: Project
+    graph: CallGraph
+    flow: Flow
+    mentions: Mentions
+    _forward: ValueFlow[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._forward = ValueFlow(self._step, lost=False)
+
+    def called_on(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether backward() is called on what a name stands for, here or in a function that it is handed to.
+
+        The sum of such values counts too.
+        """
+        names = self._names(facts, node, _terms)
+        return any(True in self._forward.ends(facts, use) for name in names for use in self._other_uses(facts, name))
+
+    def _step(self, spot: Spot) -> Iterator[Spot | bool]:
+        """Follow a value to its mean, through a scaler and into functions; ``True`` where backward() is called."""
+        facts, node = spot.facts, spot.node
+        above = facts.parent.get(node)
+        call = facts.parent.get(above) if isinstance(above, (ast.Attribute, ast.keyword)) else above
+        if not isinstance(call, ast.Call):
+            return
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if method == "backward":
+            yield True
+        elif method in _AVERAGING if call.func is above else method == "scale":
+            yield spot.same(call)
+        elif call.func is not above:
+            for function, name in self.graph.taking(call, node):
+                for read in self.mentions.of_binding(function.file, name, function.node):
+                    yield spot.elsewhere(function.file, read, Label.ARGUMENT)
+
+    def outlived(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the graph of a name may be a part of what its function returns, stores or hands on."""
+        if not isinstance(node, ast.Name):
+            return False
+        return any(self.flow.graph_uses(facts, other) & _KEPT_ON for other in self._other_uses(facts, node))
+
+    def runs_through(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether backward() runs through what an expression is made of, by another way than the expression itself.
+
+        A backward through another result of the call that gave it frees what both were computed from.
+        """
+        names = (name for part in nodes_of([node]) for name in self._names(facts, part, _operands))
+        return any(Use.BACKWARD in self.flow.graph_uses(facts, use) for name in names for use in self._kin(facts, name))
+
+    def _names(
+        self, facts: FileFacts, node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]]
+    ) -> Iterator[ast.Name]:
+        """The names in some parts of an expression, also of the expressions that these names stand for."""
+        todo, seen = [node], set[ast.AST]()
+        while todo:
+            part = todo.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                yield part
+                bindings = self.project.reaching(facts, part).bindings
+                todo += [binding.value for binding in bindings if binding.value is not None and not binding.path]
+            else:
+                todo += parts(part)
+
+    def _kin(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
+        """The other reads of what a name stands for, and those of what one call gave beside it."""
+        yield from self._other_uses(facts, name)
+        for binding in self.project.reaching(facts, name).bindings:
+            yield from _beside(facts, binding)
+
+    def _other_uses(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
+        """The other places that read what a name was assigned where this one reads it."""
+        for binding in self.project.reaching(facts, name).bindings:
+            if binding.how is Bind.ASSIGN:
+                reads = self.mentions.of_binding(facts, name.id, binding.stmt)
+                yield from (read for read in reads if read is not name and isinstance(read.ctx, ast.Load))
+
+
+def _terms(node: ast.AST) -> list[ast.AST]:
+    """The terms of a sum."""
+    sums = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))
+    return [node.left, node.right] if sums and isinstance(node, ast.BinOp) else []
+
+
+def _operands(node: ast.AST) -> list[ast.AST]:
+    """All that arithmetic is made of."""
+    return list(nodes_of([node])) if isinstance(node, (ast.BinOp, ast.UnaryOp)) else []
+
+
+def _beside(facts: FileFacts, binding: Binding) -> Iterator[ast.Name]:
+    """The reads of the other names that one call was unpacked into: ``log_prob`` of ``probs, log_prob = net(x)``."""
+    stmt = binding.stmt
+    if len(binding.path) != 1 or not isinstance(stmt, ast.Assign) or not isinstance(stmt.value, ast.Call):
+        return
+    others = {part.id for part in walk(stmt.targets[0]) if isinstance(part, ast.Name)} - {binding.target}
+    for part in walk(facts.scope_of(stmt).function.node):
+        if isinstance(part, ast.Name) and part.id in others and isinstance(part.ctx, ast.Load):
+            yield part

@@ -1,0 +1,88 @@
+"""The tables of what begins hot code and of what keeps it from doing so: each row by its name and by code."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from projects import Code
+
+from torchlint.facts.hotness.beginnings import BEGINNINGS, deciding, runs
+from torchlint.facts.hotness.exemptions import EXEMPTIONS
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.hotness.why import explain
+from torchlint.facts.values.values import Values
+from torchlint.rule import Frequency
+
+# By the name of the row that decides: code with one call that is asked about, the last one.
+CALLS = {
+    "backward pass": "loss.backward()",
+    "trainer of batches": "ppo_trainer.step(queries, responses, rewards)",
+    "optimizer by its name": "critic_optim.step()",
+    "other object that steps": "lr_scheduler.step()",
+    "environment by its name": "eval_env.step(action)",
+    "step that is unpacked": "obs, reward, done, info = sim.step(action)",
+    "one of several environments": "for e, a in zip(envs, actions):\n    e.step(a)",
+    "optimizer": "import torch\nadam = torch.optim.Adam(net.parameters())\nadam.step()",
+    "environment": "import gymnasium\npole = gymnasium.make('CartPole-v1')\npole.step(0)",
+    "other step of an environment": "venv.step_wait()",
+}
+
+# By the name of the exemption: code, in which ``g`` is called where a step or an update would make it hot.
+EXEMPT = {
+    "loop that shows": "while True:\n    g(1)\n    env.step(1)\n    env.render()\n",
+    "trainer with its own loop": "class Trainer:\n    def step(self):\n        pass\ntrainer = Trainer()\n"
+    "for x in y:\n    g(x)\n    trainer.step()\n",
+    "environment for one step": "def probe():\n    env = make()\n    g(1)\n    env.step(1)\nfor x in y:\n    probe()\n",
+    "step without gradients": "def build(net):\n    opt = SGD(net)\n    g(1)\n    opt.step()\n"
+    "for x in y:\n    build(x)\n",
+    "function that is shown": "def saliency(loss):\n    g(1)\n    loss.backward()\n"
+    "def save_picture(loss):\n    saliency(loss)\nfor x in y:\n    save_picture(x)\n",
+    "interval that shows": "for i in y:\n    if i % render_every == 0:\n        env.step(1)\n    g(1)\n",
+    "trial": "def main(env):\n    for _ in range(3):\n        g(1)\n        env.step(1)\nmain(1)\n",
+    "set-up before a loop": "def main(env):\n    g(1)\n    env.step(0)\n    while True:\n        env.step(1)\n",
+    "fresh environment": "def probe(env):\n    env.reset()\n    g(1)\n    env.step(1)\n",
+}
+
+
+@pytest.mark.parametrize(("name", "text"), CALLS.items(), ids=CALLS)
+def test_a_row_decides_what_a_call_runs(name: str, text: str) -> None:
+    code = Code(text)
+    call = max((node for node in code.expressions() if isinstance(node, ast.Call)), key=lambda node: node.lineno)
+    found = deciding(code.file(), call, code.analyses[Values])
+    assert found is not None and found.name == name
+    assert runs(code.file(), call, code.analyses[Values]) == (found.runs or "")
+
+
+@pytest.mark.parametrize("text", ["step(1)", "x.step()", "meter.update()", "env.step()", "x.backward_hook()"])
+def test_other_calls_begin_nothing(text: str) -> None:
+    code = Code(text)
+    assert runs(code.file(), code.node(text), code.analyses[Values]) == ""
+
+
+@pytest.mark.parametrize(("name", "text"), EXEMPT.items(), ids=EXEMPT)
+def test_an_exemption_is_named_where_it_holds(name: str, text: str) -> None:
+    code = Code(text)
+    found = explain(code.analyses[Heat], code.file(), code.node("g(x)" if "g(x)" in text else "g(1)"))
+    assert found.frequency is Frequency.ONCE
+    assert [f"({name})" in reason for reason in found.reasons] == [True]
+
+
+def test_what_is_not_exempt_names_no_exemption() -> None:
+    code = Code("def act(env):\n    g(1)\n    for x in y:\n        env.step(x)\n")
+    found = explain(code.analyses[Heat], code.file(), code.node("g(1)"))
+    assert [reason for reason in found.reasons if "nothing hot begins" in reason] == []
+
+
+def test_every_row_has_a_case_and_a_name_of_its_own() -> None:
+    assert [row.name for row in BEGINNINGS] == list(CALLS)
+    assert [row.name for row in EXEMPTIONS] == list(EXEMPT)
+
+
+def test_the_documentation_lists_every_row(root: Path) -> None:
+    listed = (root / "docs" / "hotness.md").read_text(encoding="utf-8").splitlines()
+    for row in BEGINNINGS:
+        assert f"| {row.name} | {row.says} | {row.runs or 'nothing'} |" in listed
+    for exemption in EXEMPTIONS:
+        assert f"| {exemption.name} | {exemption.says} |" in listed

@@ -1,0 +1,175 @@
+"""The calls that begin hot code: a table.
+
+A wrong root is a row to edit. The first row that recognises a call decides; a row of a model (``runs``) comes before
+all of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import NamedTuple
+
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.hotness.phases import STEP, UPDATE
+from torchlint.facts.values.values import Values
+from torchlint.models import Word, method_names
+from torchlint.rule import Kind
+
+_ENV = Word("environment")
+_NOT_ENV = Word("steps without an environment")
+_OPTIMIZER = Word("optimizer")
+TRAINER = Word("trainer")
+
+
+class MethodCall(NamedTuple):
+    """A call of a method, with what the rows of the table ask of it."""
+
+    facts: FileFacts
+    call: ast.Call
+    receiver: ast.expr
+    values: Values
+
+    @property
+    def name(self) -> str:
+        """The last name of the object whose method is called."""
+        return rightmost_name(self.receiver)
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return rightmost_name(self.call.func)
+
+    @property
+    def given(self) -> bool:
+        """Whether it has arguments: a step of an environment takes actions."""
+        return bool(self.call.args or self.call.keywords)
+
+    def is_a(self, kind: Kind) -> bool:
+        """Whether the object is known to be of a kind."""
+        return self.values.of(self.facts, self.receiver).kind is kind
+
+
+class Beginning(NamedTuple):
+    """A call that begins hot code: methods, what they run (``None``: nothing), and what the call has to be.
+
+    ``says`` completes "hot code begins at", or for rows that run nothing "none begins at".
+    """
+
+    name: str
+    methods: Collection[str]
+    runs: str | None
+    says: str
+    holds: Callable[[MethodCall], bool]
+
+
+_STEP = frozenset({"step"})
+_ADVANCING = method_names(environment=("acts", "answers"))
+
+BEGINNINGS = (
+    Beginning("backward pass", frozenset({"backward"}), UPDATE, "`loss.backward()`", lambda _: True),
+    Beginning(
+        "trainer of batches",
+        _STEP,
+        None,
+        "`trainer.step(prompts, answers, rewards)`, which makes many updates itself",
+        lambda at: TRAINER.fits(at.name) and len(at.call.args) > 2,
+    ),
+    Beginning(
+        "optimizer by its name",
+        _STEP,
+        UPDATE,
+        "`optimizer.step()`, `scaler.step(...)`, `trainer.step(...)`",
+        lambda at: _OPTIMIZER.fits(at.name) or TRAINER.fits(at.name),
+    ),
+    Beginning(
+        "other object that steps",
+        _STEP,
+        None,
+        "`scheduler.step()`, `profiler.step()`",
+        lambda at: _NOT_ENV.fits(at.name),
+    ),
+    Beginning(
+        "environment by its name",
+        _STEP,
+        STEP,
+        "`env.step(action)`",
+        lambda at: at.given and _ENV.fits(at.name),
+    ),
+    Beginning(
+        "step that is unpacked",
+        _STEP,
+        STEP,
+        "`obs, reward, done, info = x.step(action)`",
+        lambda at: at.given and _unpacks(at.facts.parent.get(at.call)),
+    ),
+    Beginning(
+        "one of several environments",
+        _STEP,
+        STEP,
+        "`e.step(a)` in `for e, a in zip(envs, actions)`",
+        lambda at: at.given and _drawn_from_envs(at.facts, at.receiver),
+    ),
+    Beginning("optimizer", _STEP, UPDATE, "`x.step()` of an optimizer", lambda at: at.is_a(Kind.OPTIMIZER)),
+    Beginning(
+        "environment",
+        _STEP,
+        STEP,
+        "`x.step(action)` of an environment",
+        lambda at: bool(at.call.args) and at.is_a(Kind.ENV),
+    ),
+    Beginning(
+        "other step of an environment",
+        _ADVANCING,
+        STEP,
+        "a method that steps an environment under another name, or takes its answer: `env.step_wait()`",
+        lambda at: at.method not in _STEP and _ENV.fits(at.name),
+    ),
+)
+
+
+@cache
+def _rows(method: str) -> tuple[Beginning, ...]:
+    return tuple(row for row in BEGINNINGS if method in row.methods)
+
+
+def runs(facts: FileFacts, call: ast.Call, values: Values) -> str:
+    """Say what a call runs, ``step`` or ``update``; empty where it begins nothing."""
+    modelled = values.row(facts, call).get("runs")
+    if isinstance(modelled, str):
+        return modelled
+    found = deciding(facts, call, values)
+    return found.runs or "" if found is not None else ""
+
+
+def deciding(facts: FileFacts, call: ast.Call, values: Values) -> Beginning | None:
+    """Find the row that decides what a call runs."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not (rows := _rows(func.attr)):
+        return None
+    at = MethodCall(facts, call, func.value, values)
+    return next((row for row in rows if row.holds(at)), None)
+
+
+def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
+    """``e`` of ``for e, a in zip(envs, actions)``."""
+    bindings = facts.scope_of(node).bindings.get(node.id, ()) if isinstance(node, ast.Name) else ()
+    for binding in bindings:
+        source, path = binding.value, binding.path
+        while binding.how is Bind.ELEMENT and isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
+            place = path[0] if path and source.func.id == "zip" else 0
+            if source.func.id not in ("zip", "enumerate", "reversed", "list") or not 0 <= place < len(source.args):
+                break
+            source, path = source.args[place], path[1:]
+        if binding.how is Bind.ELEMENT and source is not None and _ENV.fits(rightmost_name(source)):
+            return True
+    return False
+
+
+def _unpacks(parent: ast.AST | None) -> bool:
+    """``obs, reward, done, info = x.step(action)``."""
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Tuple):
+        return False
+    return len(parent.targets[0].elts) in (4, 5)

@@ -1,0 +1,198 @@
+"""What keeps calls that step an environment or run an update from making code hot: a table, and its recognisers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import LOOPS, Scope
+from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.around import around, enclosing_loop
+from torchlint.facts.hotness.beginnings import TRAINER
+from torchlint.facts.hotness.intervals import shows_at_intervals
+from torchlint.facts.hotness.phases import STEP, UPDATE
+from torchlint.facts.hotness.programs import Programs
+from torchlint.models import Word, last_names
+
+_MAKES_ENV = Word("maker of an environment")
+_SHOWS = Word("function that shows or saves")
+_SHOWING = last_names(shows=True)
+# A program that runs fewer rounds in all is a trial of it.
+_TRIAL = 5
+
+
+class Exemption(NamedTuple):
+    """A reason for which a call or a loop makes nothing hot; ``says`` completes "nothing hot begins in"."""
+
+    name: str
+    says: str
+
+
+SHOWS = Exemption("loop that shows", "a loop that renders or plots in each round")
+OWN_LOOP = Exemption("trainer with its own loop", "a call of a trainer of the project, whose method says what it does")
+ONE_STEP = Exemption("environment for one step", "a function that makes an environment and steps it once")
+PRIMING = Exemption("step without gradients", "a function that makes an optimizer and steps it for its scheduler")
+SHOWN = Exemption("function that is shown", "a function that demos, tests and savers alone call")
+AT_INTERVALS = Exemption("interval that shows", "a branch that shows at intervals what was learned")
+TRIAL = Exemption("trial", "a loop of a handful of rounds that a program runs once")
+BEFORE_LOOP = Exemption("set-up before a loop", "a function that steps an environment in a loop, outside of that loop")
+TRIES_OUT = Exemption("fresh environment", "a function that makes or resets an environment before it steps it")
+
+EXEMPTIONS = (SHOWS, OWN_LOOP, ONE_STEP, PRIMING, SHOWN, AT_INTERVALS, TRIAL, BEFORE_LOOP, TRIES_OUT)
+
+
+class WorkCall(NamedTuple):
+    """A call that runs a step or an update, with the function and the innermost loop that it stands in."""
+
+    scope: Scope
+    call: ast.Call
+    runs: str
+    loop: ast.AST | None
+    graph: CallGraph
+
+
+CALLS: tuple[tuple[Exemption, Callable[[WorkCall], bool]], ...] = (
+    (SHOWS, lambda at: shows(at.loop)),
+    (OWN_LOOP, lambda at: at.runs == UPDATE and _has_own_loop(at.graph, at.call)),
+    (ONE_STEP, lambda at: at.runs == STEP and _lives_for_one(at)),
+    (PRIMING, lambda at: at.runs == UPDATE and _primes(at)),
+)
+"""The exemptions that a call alone shows; the others need to know what calls its function."""
+
+
+def exempts(scope: Scope, call: ast.Call, runs: str, graph: CallGraph) -> Exemption | None:
+    """Find why a call that runs a step or an update (``runs``) makes nothing hot."""
+    at = WorkCall(scope, call, runs, enclosing_loop(scope.file, call, scope), graph)
+    return next((exemption for exemption, holds in CALLS if holds(at)), None)
+
+
+def _has_own_loop(graph: CallGraph, call: ast.Call) -> bool:
+    """Whether a call of ``trainer.step(...)`` runs a method of a trainer of the project: its body says what it does."""
+    if not isinstance(call.func, ast.Attribute) or not TRAINER.fits(rightmost_name(call.func.value)):
+        return False
+    owners = (function.method_of for function in graph.callees.get(call, ()))
+    return any(owner is not None and TRAINER.fits(owner.name) for owner in owners)
+
+
+def shows(loop: ast.AST | None) -> bool:
+    """Whether a loop of steps only shows something: it renders each time or waits for a plot."""
+    if not isinstance(loop, LOOPS):
+        return False
+    for stmt in loop.body:
+        value = stmt.value if isinstance(stmt, (ast.Expr, ast.Assign)) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr in _SHOWING:
+                return True
+    return False
+
+
+def trial(scope: Scope, loop: ast.AST, programs: Programs) -> bool:
+    """Whether a program runs a loop once, and only for a handful of rounds: ``for _ in range(3)``."""
+    match loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[ast.Constant(value=int(rounds))])):
+            alone = enclosing_loop(scope.file, loop, scope) is None
+            return rounds < _TRIAL and alone and programs.once(scope)
+    return False
+
+
+def _primes(at: WorkCall) -> bool:
+    """Whether an optimizer takes one step where it is made, without gradients: its scheduler asks for it."""
+    scope, call = at.scope, at.call
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
+    if call.func.attr != "step" or "backward" in methods or at.loop is not None:
+        return False
+    optimizer = ast.unparse(call.func.value)
+    made = (target for stmt in _assigned(scope) if stmt.lineno < call.lineno for target in stmt.targets)
+    return any(ast.unparse(target) == optimizer for target in made)
+
+
+def _assigned(scope: Scope) -> Iterator[ast.Assign]:
+    """The assignments of calls in a function itself."""
+    return (
+        stmt
+        for stmt in walk(scope.node)
+        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Call) and scope.file.scope_of(stmt) is scope
+    )
+
+
+def _lives_for_one(at: WorkCall) -> bool:
+    """Whether a function makes an environment and steps it once: a loop around it runs an episode in each round."""
+    func = at.call.func
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or at.loop is not None:
+        return False
+    made = [binding.value for binding in at.scope.bindings.get(func.value.id, ())]
+    return bool(made) and all(
+        isinstance(value, ast.Call) and _MAKES_ENV.fits(rightmost_name(value.func)) for value in made
+    )
+
+
+class Shown:
+    """Finds the functions that nothing but demos, tests and savers call: a saliency map that is saved."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        """Take the call graph."""
+        self.graph = graph
+        self.known: dict[Scope, bool] = {}
+
+    def only(self, scope: Scope, node: ast.AST) -> bool:
+        """Whether a node in no loop stands in such a function."""
+        return enclosing_loop(scope.file, node, scope) is None and self._function(scope)
+
+    def _function(self, scope: Scope) -> bool:
+        """Whether every known place that runs a function is a call that shows something, and there is one."""
+        if scope not in self.known:
+            self.known[scope] = False  # what only calls itself is not shown
+            # In the order of the calls, because in a circle the answer depends on which is asked first.
+            homes = dict.fromkeys(
+                caller.facts.scope_of(caller.call).function for caller in self.graph.callers.get(scope, ())
+            )
+            homes.pop(scope, None)
+            self.known[scope] = (
+                bool(homes)
+                and scope not in self.graph.runs
+                and all(home.kind == "function" and (_SHOWS.fits(home.name) or self._function(home)) for home in homes)
+            )
+        return self.known[scope]
+
+
+def makes_object(scope: Scope) -> bool:
+    """Whether a function is a second constructor: a class method that returns ``cls(...)``."""
+    if "classmethod" not in scope.decorator_names or not scope.params:
+        return False
+    made = [given.value for given in scope.returns if isinstance(given.value, ast.Call)]
+    return any(isinstance(call.func, ast.Name) and call.func.id == scope.params[0] for call in made)
+
+
+def resets(scope: Scope) -> list[ast.Attribute]:
+    """The calls of ``reset`` that a function makes whatever comes."""
+    return [
+        call.func
+        for call in scope.calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "reset"
+        and not any(isinstance(node, (ast.If, ast.IfExp, *LOOPS)) for node in around(scope, call))
+    ]
+
+
+def starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
+    """Whether a function resets an environment before it steps it, whatever comes: it tries the environment out."""
+    assert isinstance(step.func, ast.Attribute)
+    if not resets:
+        return False
+    env = ast.unparse(step.func.value)
+    return any(reset.lineno < step.lineno and ast.unparse(reset.value) == env for reset in resets)
+
+
+def at_intervals(scope: Scope, node: ast.AST) -> bool:
+    """Whether a node runs only at the intervals at which a program shows what it has learned."""
+    child = node
+    for current in around(scope, node):
+        if isinstance(current, ast.If) and child in current.body and shows_at_intervals(current.test):
+            return True
+        child = current
+    return False
