@@ -31,6 +31,8 @@ BODIES = {
     "branch that warns": (
         "if x:\n{}\nlog.warning(x)",
         "if x:\n{}\nprint('Warning: small')",
+        "if x:\n{}\nprint('[DEBUG] small')",
+        "if x:\n{}\nself.log_warning(x)",
         "if x.any():\n{}\nprint(x)",
         "if not x.any():\nreturn\n<{}\nprint(x)",
     ),
@@ -41,6 +43,7 @@ BODIES = {
         "if self.t % self.k != 0:\nreturn\n<{}",
         "if not self.t % self.k:\n{}",
         "if k - self.last_log > n:\n{}",
+        "if self.log_frequency.check():\n{}",
     ),
     "first call": (
         "if self.table is None:\n{}",
@@ -49,6 +52,10 @@ BODIES = {
         "if k not in self.made:\nself.made[k] = {}",
         "for key in k:\nif key in self.made:\ncontinue\n<self.made[key] = {}",
         "if self.n == 0:\ny = {}\nself._init_storage(y)",
+        "y = self.kept.get(k)\nif y is None:\ny = {}\nself.kept[k] = y",
+        "if self.max_len is None or n > self.max_len:\nself.max_len = n\n{}",
+        "if n > self.size or self.table is None or self.table.dtype != k:\nself.table = {}\nself.size = n",
+        "first = self.fresh[k]\nif first:\n{}\n<self.fresh[k] = False",
     ),
     "broken number": ("if torch.isnan(x).any():\n{}", "if not torch.isfinite(x).all():\n{}"),
     "value out of range": ("if self.i < 0 or self.i >= n:\n{}",),
@@ -58,6 +65,7 @@ BODIES = {
         "if not_done:\npass\n<else:\n{}",
         "for i, d in enumerate(done):\nif d:\n{}",
         "for i in np.where(done)[0]:\n{}",
+        "if k == 'reset':\n{}",
     ),
     "batch of equal numbers": ("if (x == 0).all():\n{}",),
     "end of a plan": ("if self.i >= len(self.plan):\n{}",),
@@ -73,7 +81,11 @@ BODIES = {
     "branch that renders": ("if x:\n{}\nself.env.render()",),
     "statement that nothing comes behind": ("raise NotImplementedError\n{}", "while k:\nbreak\n{}"),
     "first item": ("for item in x:\nreturn item\n<{}",),
-    "branch for empty data": ("if x.size(0) == 0:\n{}\n<x.mean()", "y = {} if len(x) == 0 else x.mean()"),
+    "branch for empty data": (
+        "if x.size(0) == 0:\n{}\n<x.mean()",
+        "y = {} if len(x) == 0 else x.mean()",
+        "y = []\nif not len(y):\ny.append({})",
+    ),
     "branch for an error": ("try:\npass\n<except KeyError:\n{}", "raise ValueError({})", "assert x, {}"),
     "last round": ("for i, y in enumerate(x):\nif i % 9 == 0 or i == n:\n{}",),
     "one round of a loop": (

@@ -84,6 +84,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             ("elements", "parts", "two"),
         ),
         "keeps": Attribute("keeps the dtype of what it is given", ("dtype",)),
+        "kernel": Attribute("compiles the function that it decorates to a kernel of the device", kind=bool),
         "loads": Attribute("gives batches of data, items of a data set, or tensors", ("batches", "items", "tensors")),
         "logs": Attribute("writes what it is given into a log", kind=bool),
         "loss": Attribute("computes a loss", kind=bool),

@@ -47,9 +47,11 @@ def chains(site: Site, node: cst.CSTNode) -> bool:
     """Whether a list of the function keeps what the next round goes on from: ``x = f(x); outputs.append(x)``.
 
     The graph of such a tensor is a part of that of the next one, and of what the function goes on with behind the loop,
-    whether the list keeps it or not.
+    whether the list keeps it or not. So is that of a tensor from which the same function makes what it returns.
     """
     twin = site.expression(node)
+    if twin is not None and _is_listed_here(site.file, twin) and site.fact(Losses).outlived(site.file, twin):
+        return True
     loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, LOOPS)] if twin is not None else []
     if twin is None or not loops or not _is_listed_here(site.file, twin):
         return False

@@ -20,6 +20,7 @@ from torchlint.late import dataclass
 from torchlint.rule import Use
 
 _AVERAGING = frozenset({"mean", "sum"})
+_KEPT_ON = frozenset({Use.RETURNED, Use.STORED, Use.PASSED})
 
 
 @dataclass(eq=False, slots=True)
@@ -59,6 +60,12 @@ class Losses(Fact):
             for function, name in self.graph.taking(call, node):
                 for read in self.mentions.of_binding(function.file, name, function.node):
                     yield spot.elsewhere(function.file, read, Label.ARGUMENT)
+
+    def outlived(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether the graph of a name may be a part of what its function returns, stores or hands on."""
+        if not isinstance(node, ast.Name):
+            return False
+        return any(self.flow.graph_uses(facts, other) & _KEPT_ON for other in self._other_uses(facts, node))
 
     def runs_through(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether backward() runs through what an expression is made of, by another way than the expression itself.

@@ -196,7 +196,9 @@ class ConstantRebuiltPerCall(Rule):
         level = Level.WARNING if copied else None
         waits = " and waits for the copy" if copied else ""
         better = "fills it on the device" if copied else "needs no copy"
-        if fill is not None and (copied or not changed):
+        if fill is not None and _is_empty(node):
+            yield Report(node, _EMPTY.format(name=name, better=fill.text), _fill(node, fill), figure="offset-64")
+        elif fill is not None and (copied or not changed):
             message = f"`{name}` copies the same number on every call{waits}; `{fill.text}` {better}"
             yield Report(node, message, _fill(node, fill), level=level, figure="floor-64" if copied else "offset-64")
         elif changed or is_accumulated(site, node):
@@ -207,6 +209,15 @@ class ConstantRebuiltPerCall(Rule):
         else:
             message = f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer"
             yield Report(node, message, _fix(site, node), figure="51-atoms")
+
+
+_EMPTY = "`{name}` makes an empty tensor on the host first, on every call; `{better}` makes it where it belongs"
+
+
+def _is_empty(call: cst.Call) -> bool:
+    """Whether a tensor is made of no numbers: ``torch.tensor(())``."""
+    given = call.args[0].value if call.args else None
+    return isinstance(given, (cst.Tuple, cst.List)) and not given.elements
 
 
 def _fill(call: cst.Call, fill: Filled) -> Fix:

@@ -6,15 +6,16 @@ import ast
 from collections.abc import Sequence
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import last_names
+from torchlint.models import function_names, last_names
 from torchlint.rule.site import Site
 
 _CLOCKS = last_names(clock=("wall", "cpu", "date"))
+_KERNELS = function_names(kernel=True)  # no other thread is there to block on
 _BLOCKING = frozenset({"poll", "recv", "wait", "get", "join", "acquire", "select", "accept"})
 _AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
 
@@ -32,6 +33,8 @@ class Waiting(Fact):
         ``while not flag: pass``; ``while True`` around a test whose one branch only waits; around a read that raises
         when there is nothing yet. Not where the test asks a clock, itself blocks, or does the work.
         """
+        if self._is_kernel(facts.scope_of(loop).function):
+            return False
         forever = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
         if not forever and self._waits(facts, loop.body, short):
             return _asks(loop.test) and not self._works(facts, loop.test)
@@ -50,6 +53,11 @@ class Waiting(Fact):
                 and _leaves(only.body)
             )
         return False
+
+    def _is_kernel(self, function: Scope) -> bool:
+        """Whether a decorator compiles a function to a kernel: its loops run on the device."""
+        qualified = self.values.project.qualified
+        return any(qualified(function.file, node) in _KERNELS for node in decorators(function.node))
 
     def _works(self, facts: FileFacts, test: ast.expr) -> bool:
         """Whether a test calls something of the project that changes anything: ``while not self.step(): pass``."""

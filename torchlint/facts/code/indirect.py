@@ -188,8 +188,10 @@ class _Finder:
         return next((entry for entry in found if entry is not None), None)
 
     def _hand(self, facts: FileFacts, node: ast.expr, entry: protocols.EntryPoint) -> None:
-        """Record the functions that a framework is handed with a value, and those that they return to it."""
-        for scope in self._given(self.values.of(facts, node)):
+        """Record the functions that a framework is handed, alone or in a list, and those that they return to it."""
+        value = self.values.of(facts, node)
+        parts = value.items if value.kind in (Kind.LIST, Kind.TUPLE) else (value,)
+        for scope in [scope for part in parts for scope in self._given(part)]:
             self.given.setdefault(scope, entry)
             for returned in self._handed_back(scope):
                 self.given.setdefault(returned, entry)

@@ -12,6 +12,7 @@ from torchlint.facts.hotness.conditions import tests_for
 from torchlint.models import Word, last_names, method_names
 
 _ALARM = Word("start of a warning")
+_ADDING = method_names("list", adds="element")
 _ANY = frozenset({"any"})
 _SETS_UP = Word("set-up")
 _RENDERS = Word("drawing of frames")
@@ -124,6 +125,26 @@ def warns(block: Sequence[ast.stmt]) -> bool:
 def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     """``if bad.any(): print(...)``: of many values some are wrong."""
     return test is not None and tests_for(test, _ANY) and _prints(block)
+
+
+def fills_empty(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """``if not found:`` and in the branch ``found.append(...)``: a list that is seldom left empty gets one element."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)])):
+            pass
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+            pass
+        case _:
+            return False
+    parts = [part for stmt in block for part in walk(stmt)]
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in _ADDING
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id == name
+        for part in parts
+    )
 
 
 def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:

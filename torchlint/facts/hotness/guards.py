@@ -14,7 +14,17 @@ from typing import NamedTuple
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.reach import leaves
-from torchlint.facts.hotness.branches import empties, opposite, prints_any, raises, renders, restarts, sets_up, warns
+from torchlint.facts.hotness.branches import (
+    empties,
+    fills_empty,
+    opposite,
+    prints_any,
+    raises,
+    renders,
+    restarts,
+    sets_up,
+    warns,
+)
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
     is_debug_flag,
@@ -136,7 +146,7 @@ END_OF_EPISODE = Guard(
 LAST_ROUND = Guard("last round", _ONCE, "the last round, beside an interval: `i % n == 0 or i == last`")
 ONE_ROUND = Guard("one round of a loop", _EPISODE, "the number of one round of a loop: `i == n - 1`")
 LEAVES_LOOP = Guard("branch that leaves the loop", _EPISODE, "a branch that ends in `break` or `return`")
-EMPTY_DATA = Guard("branch for empty data", _ONCE, "a branch for data without elements")
+EMPTY_DATA = Guard("branch for empty data", _ONCE, "a branch for data without elements", blocks=(fills_empty,))
 OTHER_COMMAND = Guard("branch for another command", _EPISODE, "a command other than the one that steps")
 ERROR = Guard("branch for an error", _ONCE, "`except`, and what `raise` and `assert` are given")
 CONSTANT = Guard("test of a constant", _ONCE, "a test of what is always the same literal")

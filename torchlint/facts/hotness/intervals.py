@@ -35,7 +35,10 @@ def has_modulo(node: ast.AST) -> bool:
 
 
 def is_interval(test: ast.expr) -> bool:
-    """``step % n == 0``, ``step - last > interval``."""
+    """``step % n == 0``, ``step - last > interval``, ``self.log_frequency.check()``."""
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
+        asked = test.func.value
+        return isinstance(asked, (ast.Name, ast.Attribute)) and _EVERY.fits(_last(asked))
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         op = test.ops[0]
         if isinstance(op, (ast.Eq, ast.Lt, ast.LtE)) and has_modulo(test.left):

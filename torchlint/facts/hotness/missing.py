@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -16,6 +16,8 @@ from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.hotness.guards import GIVEN_ARGUMENT, KEPT_VALUE, Bound, Guards
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
+
+_DEEPEST = 4  # functions that hand on the same mapping
 
 
 @dataclass(eq=False, slots=True)
@@ -81,10 +83,11 @@ class Missing:
             return found
         return self.guards.of(GIVEN_ARGUMENT, held)
 
-    def _holds(self, caller: Caller, name: str) -> bool:
+    def _holds(self, caller: Caller, name: str, depth: int = 0) -> bool:
         """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.
 
-        It is filled where it is handed over, or in the function of the project that returns it.
+        It is filled where it is handed over, in the function of the project that returns it, or by all callers of a
+        function that hands on its own ``**settings``.
         """
         for mapping in (k.value for k in caller.call.keywords if k.arg is None and isinstance(k.value, ast.Name)):
             home = caller.facts.scope_of(mapping).function
@@ -93,6 +96,11 @@ class Missing:
             for binding in home.bindings.get(mapping.id, ()):
                 made = self.graph.callees.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
                 if any(name in _keys_returned(maker) for maker in made if not binding.path):
+                    return True
+            rest = home.node.args.kwarg if isinstance(home.node, FUNCTIONS) else None
+            if rest is not None and rest.arg == mapping.id and depth < _DEEPEST:
+                callers = self.graph.callers.get(home, ())
+                if callers and all(_names(each, name) or self._holds(each, name, depth + 1) for each in callers):
                     return True
         return False
 
@@ -105,6 +113,11 @@ def _each_round(facts: FileFacts, binding: Binding, loop: ast.AST, around: Itera
             return not any(isinstance(each, (ast.If, ast.Try, *LOOPS)) and each not in around for each in inside)
         inside.append(node)
     return False
+
+
+def _names(caller: Caller, name: str) -> bool:
+    """Whether a call gives a keyword of a name something other than ``None``."""
+    return any(keyword.arg == name and not is_none(keyword.value) for keyword in caller.call.keywords)
 
 
 def _keys_set(function: Scope, mapping: str) -> Iterator[str]:

@@ -145,7 +145,9 @@ class Spreading:
         """How often an edge makes its function run, by how often the places run that lead to it."""
         heat, target = self.heat, edge.target
         scope = edge.facts.scope_of(edge.node).function
-        if target is scope or heat.is_cold(target) or (edge.weak and SETS_UP.fits(target.name)):
+        if target is scope or heat.is_cold(target):
+            return None
+        if edge.weak and (SETS_UP.fits(target.name) or SETS_UP.fits(scope.name)):
             return None
         if not self._may_enter(edge, scope):
             return None

@@ -5,14 +5,65 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_none
+from torchlint.models import Word
+
+_LIMIT = Word("greatest size")
 
 
 def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool:
     """Whether a branch makes what its condition found missing or not fitting, and keeps it."""
-    return _rebuilds(branch, test) or any(_fills(branch, kept, facts) for kept in _missing_from(test))
+    return (
+        _rebuilds(branch, test)
+        or any(_fills(branch, kept, facts) for kept in (*_missing_from(test), *_found_empty(test, facts)))
+        or any(_grows_to(branch, size, kept, facts) for size, kept in _outgrown(test))
+        or _replaces_unfit(branch, test)
+        or _comes_first(test, facts)
+    )
+
+
+def _replaces_unfit(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a branch stores anew each attribute of which a condition finds one that is unset, too small or unfit.
+
+    ``if self.table is None or n > self.max_len or self.table.dtype != dtype:``: each part asks for a stored attribute.
+    """
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.Or):
+        return False
+    stored = {ast.unparse(part) for stmt in branch for part in _stored(stmt)}
+    asked = [{ast.unparse(part) for part in walk(part) if isinstance(part, ast.Attribute)} for part in test.values]
+    unset = (part.left for part in test.values if isinstance(part, ast.Compare) and _is_unset(part))
+    return any(ast.unparse(left) in stored for left in unset) and not any(map(stored.isdisjoint, asked))
+
+
+def _stored(stmt: ast.stmt) -> Iterator[ast.expr]:
+    """The attributes that a statement gives a value itself."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else ()
+    return (part for target in targets for part in _parts(target) if isinstance(part, ast.Attribute))
+
+
+def _comes_first(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a flag for each key says that a branch has not run, and the function takes it back for good.
+
+    ``first = self.fresh[key]``, ``if first: ...``, and then ``self.fresh[key] = False``.
+    """
+    flag: ast.expr | None = test
+    function = facts.scope_of(test).function
+    if isinstance(test, ast.Name):
+        bindings = function.bindings.get(test.id, ())
+        flag = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    if not isinstance(flag, ast.Subscript) or not _outlives(flag.value, facts):
+        return False
+    text = ast.unparse(flag)
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is False
+        and any(ast.unparse(target) == text for target in node.targets)
+        for node in walk(function.node)
+    )
 
 
 def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int, int]]:
@@ -42,15 +93,74 @@ def _missing_from(test: ast.expr) -> Iterator[ast.expr]:
             yield container
 
 
+def _found_empty(test: ast.expr, facts: FileFacts) -> Iterator[ast.expr]:
+    """The container of ``held = state.get(key)`` where a condition is ``held is None``."""
+    if not isinstance(test, ast.Compare) or not _is_unset(test) or not isinstance(test.left, ast.Name):
+        return
+    for binding in facts.scope_of(test).function.bindings.get(test.left.id, ()):
+        match binding.value:
+            case ast.Call(func=ast.Attribute(attr="get", value=container)) if not binding.path:
+                yield container
+
+
+def _outgrown(test: ast.expr) -> Iterator[tuple[ast.expr, ast.Attribute]]:
+    """A size and the attribute that it is greater than: ``n > self.max_len``, also where that may be unset."""
+    match test:
+        case ast.BoolOp(op=ast.Or(), values=parts) if sum(not _is_unset(part) for part in parts) == 1:
+            yield from _outgrown(next(part for part in parts if not _is_unset(part)))
+        case ast.Compare(left=size, ops=[ast.Gt()], comparators=[ast.Attribute() as kept]) if _LIMIT.fits(kept.attr):
+            yield size, kept
+        case ast.Compare(left=ast.Attribute() as kept, ops=[ast.Lt()], comparators=[size]) if _LIMIT.fits(kept.attr):
+            yield size, kept
+
+
+def _grows_to(block: Iterable[ast.stmt], size: ast.expr, kept: ast.Attribute, facts: FileFacts) -> bool:
+    """Whether statements store a size in the attribute that holds the greatest one, or a method of the class does."""
+    text, given = ast.unparse(kept), ast.unparse(size)
+    for node in (node for stmt in block for node in walk(stmt)):
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) == given:
+            if any(ast.unparse(target) == text for target in node.targets):
+                return True
+        if isinstance(node, ast.Call) and any(
+            part is not None and ast.unparse(part) == given for part in _stored_by(node, kept.attr, facts)
+        ):
+            return True
+    return False
+
+
+def _stored_by(call: ast.Call, attribute: str, facts: FileFacts) -> Iterator[ast.expr | None]:
+    """The arguments that a call of a method of the same class stores in an attribute; overrides aside."""
+    method = _own_method(call, facts)
+    owner = method.method_of if method is not None else None
+    for store in owner.stores.get(attribute, ()) if method is not None and owner is not None else ():
+        if store.scope is method and isinstance(store.binding.value, ast.Name):
+            yield passed(method, store.binding.value.id, Caller(facts, call, 1))
+
+
+def _own_method(call: ast.Call, facts: FileFacts) -> Scope | None:
+    """The method of the same class that a call on the object itself runs; overrides aside."""
+    function = facts.scope_of(call).function
+    owner, func = function.method_of, call.func
+    if owner is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return None
+    methods = owner.bindings.get(func.attr, ())
+    return methods[0].scope if func.value.id == function.self_name and len(methods) == 1 else None
+
+
 def _fills(block: Iterable[ast.stmt], container: ast.expr, facts: FileFacts) -> bool:
     """Whether statements store an item in a container that outlives the call."""
     if not _outlives(container, facts):
         return False
     text = ast.unparse(container)
-    return any(text in _filled(stmt) for stmt in block)
+    return any(text in _filled(stmt) for stmt in block) or any(
+        text in _filled(method.node)
+        for stmt in block
+        for call in walk(stmt)
+        if isinstance(call, ast.Call) and (method := _own_method(call, facts)) is not None
+    )
 
 
-def _filled(stmt: ast.stmt) -> Iterator[str]:
+def _filled(stmt: ast.AST) -> Iterator[str]:
     """The containers that a statement stores an item in, as source text."""
     for node in walk(stmt):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
@@ -58,13 +168,21 @@ def _filled(stmt: ast.stmt) -> Iterator[str]:
 
 
 def _outlives(container: ast.expr, facts: FileFacts) -> bool:
-    """Whether an expression is an attribute, or a name that the function does not give a value."""
+    """Whether an expression is an attribute or an item of one, or a name of it or of what was there before the call."""
     if isinstance(container, ast.Name):
-        bindings = facts.scope_of(container).function.bindings.get(container.id, ())
-        return facts.scope_of(container).function.kind == "function" and all(
-            binding.how is Bind.PARAM for binding in bindings
+        function = facts.scope_of(container).function
+        return function.kind == "function" and all(
+            binding.how is Bind.PARAM or (not binding.path and _is_part(binding.value))
+            for binding in function.bindings.get(container.id, ())
         )
     return isinstance(container, ast.Attribute)
+
+
+def _is_part(value: ast.expr | None) -> bool:
+    """``self.state``, ``self.state[key]``."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return isinstance(value, ast.Attribute)
 
 
 def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:

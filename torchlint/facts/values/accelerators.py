@@ -74,4 +74,10 @@ def _says_host(test: ast.expr, truth: bool) -> bool:
             comparators=[ast.Constant(value=("cpu" | "cuda") as name)],
         ):
             return (isinstance(op, ast.Eq) is truth) is (name == "cpu")
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="str"), args=[ast.Attribute(attr="device")]),
+            ops=[ast.Eq() | ast.NotEq() as op],
+            comparators=[ast.Constant(value="cpu")],
+        ):
+            return isinstance(op, ast.Eq) is truth
     return False

@@ -17,7 +17,7 @@ from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.join import HOST, TENSOR, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
-from torchlint.facts.values.torch_objects import distribution_attribute
+from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
 from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -52,7 +52,7 @@ class Attributes:
         if spaces.is_space(source):
             return spaces.space_attribute(source, attr)
         if source.kind is Kind.MODULE and attr in ("weight", "bias") and not self._sets(source, attr):
-            return TENSOR
+            return Value(Kind.NONE) if attr == "bias" and source.literal == UNBIASED else TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return self.ask.attribute(source.name, attr)
         return UNKNOWN

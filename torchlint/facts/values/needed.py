@@ -13,9 +13,12 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
 from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
+from torchlint.rule import Kind, Value
 
 _FUNCTIONAL = "torch.nn.functional."
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+_SEQUENCES = {"tuple": Value(Kind.TUPLE), "list": Value(Kind.LIST)}
+_CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_"})
 _ASKING = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
 
 
@@ -25,6 +28,7 @@ class Needed:
 
     project: Project
     _places: dict[Scope, Mapping[str, list[ast.Name]]] = field(default_factory=dict)
+    _asserted: dict[Scope, Mapping[str, Value]] = field(default_factory=dict)
 
     def is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether the function that reads a name gives the same binding of it to a call that takes only tensors."""
@@ -41,6 +45,16 @@ class Needed:
             if named and used_before(self.project, facts, place, node):
                 return True
         return False
+
+    def as_asserted(self, facts: FileFacts, node: ast.Name, value: Value) -> Value:
+        """Return the value of a name, a tuple or list where an ``assert`` of its function makes sure that it is one."""
+        if value.kind is not Kind.TENSOR:
+            return value
+        function = facts.scope_of(node).function
+        found = self._asserted.get(function)
+        if found is None:
+            found = self._asserted[function] = _asserted(function)
+        return found.get(node.id, value)
 
     def _alike(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.Name]:
         """Where the function that reads a name gives the same binding of it to a call that takes only tensors."""
@@ -73,7 +87,19 @@ class Needed:
             if call.args and takes_tensor(name):
                 yield from call.args[: 2 if name.rpartition(".")[2] in table()["functional"]["loss"] else 1]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
-            yield call.func.value
+            if call.func.attr != "backward" or not call.args:  # an engine's takes the loss
+                yield call.func.value
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args:
+            if isinstance(call.func.value, ast.Name) and self._is_norm(facts, call.func.value):
+                yield call.func.value
+
+    def _is_norm(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether a name was given the norm of gradients by a method that clips them: a tensor, or a number."""
+        calls = [binding.value for binding in self.project.reaching(facts, node).bindings if not binding.path]
+        return bool(calls) and all(
+            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CLIPPING
+            for call in calls
+        )
 
     def _joined(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.expr]:
         """What a function puts into a list that it joins to one tensor: ``torch.stack(found[::-1])``."""
@@ -110,3 +136,24 @@ def _is_tested(facts: FileFacts, node: ast.Name) -> bool:
 
 def _asks(test: ast.expr, name: str) -> bool:
     return name in (found := set(names_in(test))) and not _ASKING.isdisjoint(found)
+
+
+def _asserted(function: Scope) -> Mapping[str, Value]:
+    """The names of a function of which an ``assert`` makes sure that they are tuples or lists."""
+    found: dict[str, Value] = {}
+    for call in function.calls:
+        match call:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), ast.Name(id=kind)]):
+                if kind in _SEQUENCES and _is_asserted(function.file, call):
+                    found[name] = _SEQUENCES[kind]
+    return found
+
+
+def _is_asserted(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether an ``assert`` fails where an expression is false."""
+    for parent in facts.ancestors(node):
+        if isinstance(parent, ast.Assert):
+            return True
+        if not isinstance(parent, ast.BoolOp) or not isinstance(parent.op, ast.And):
+            return False
+    return False

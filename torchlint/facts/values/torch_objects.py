@@ -12,6 +12,9 @@ from torchlint.facts.values.signatures import Of, device_of, operands, rules, ta
 from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+UNBIASED = "unbiased"
+"""The literal of a module that was made with ``bias=False``: its attribute ``bias`` is ``None``."""
+
 
 def distribution(last: str, call: ast.Call, of: Of) -> Value:
     """A distribution: its class, and where its parameters lie, in which dtype and of which rank."""
@@ -60,9 +63,15 @@ def module_call(last: str, module: Value) -> Value:
 
 
 def made_module(name: str, call: ast.Call, of: Of) -> Value:
-    """A module of ``torch.nn``; one that may not reduce its losses says so."""
+    """A module of ``torch.nn``; one that may not reduce its losses says so, and one that has no bias."""
+    if any(keyword.arg == "bias" and _is_false(of(keyword.value)) for keyword in call.keywords):
+        return Value(Kind.MODULE, name=name, literal=UNBIASED)
     reduced = loss_value(name, call, of, Device.UNKNOWN).rank == 0
     return Value(Kind.MODULE, name=name, literal=None if reduced or not name.endswith("Loss") else "none")
+
+
+def _is_false(value: Value) -> bool:
+    return value.literal is False
 
 
 def module_moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:

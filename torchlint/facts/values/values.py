@@ -299,7 +299,7 @@ class Values(Fact):
         result = self._ask.reached(facts, reach)
         if result is None:
             return None
-        result = within_test(self.project, facts, node, result)
+        result = self._needed.as_asserted(facts, node, within_test(self.project, facts, node, result))
         if result == UNKNOWN:
             if (named := operators.by_name(node.id)).known or not self._needed.is_tensor(facts, node):
                 return named
