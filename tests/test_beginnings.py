@@ -90,6 +90,12 @@ def test_what_is_not_exempt_names_no_exemption() -> None:
     assert [reason for reason in found.reasons if "nothing hot begins" in reason] == []
 
 
+@pytest.mark.parametrize(("rounds", "expected"), [(4, Frequency.ONCE), (5, Frequency.STEP)])
+def test_a_trial_has_fewer_than_five_rounds(rounds: int, expected: Frequency) -> None:
+    code = Code(f"def main(env):\n    for _ in range({rounds}):\n        g(1)\n        env.step(1)\nmain(1)\n")
+    assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
+
+
 def test_every_row_has_a_case_and_a_name_of_its_own() -> None:
     assert [row.name for row in BEGINNINGS] == list(CALLS)
     assert [row.name for row in EXEMPTIONS] == list(EXEMPT)
