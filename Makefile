@@ -39,7 +39,7 @@ fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make 
 fuzz-fixes: .venv/made ## run 10,000 random programs before and after safe fixes: make fuzz-fixes ARGS="--seed 1"
 	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz.fixes $(ARGS)
 
-mutants: .venv/made ## put 63 small mistakes into torchlint, one at a time, and see which tests notice: make mutants ARGS="--seed 2"
+mutants: .venv/made ## put 63 small mistakes into torchlint, one at a time, and see which tests notice: make mutants ARGS="--only hotness"
 	PYTHONPATH=.:rules:tests .venv/bin/python tests/mutants.py $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/

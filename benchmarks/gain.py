@@ -1,17 +1,18 @@
 """What fixes gain in eight training programs: steps for each second of CPU time, and the events of an accelerator.
 
-    gain.py [--rounds 4] [--programs NAME,NAME] [--write]
+    gain.py [--rounds 4] [--programs NAME,NAME] [--write] [--counts]
 
 Each program trains from a fixed seed, in one thread: as it is, after ``--fix``, and after ``--fix --unsafe-fixes``, in
-turns that begin with another version each time; and as a person wrote it who followed the findings, where there is
-such a version (``benchmarks/programs/by_hand``). What the three versions learned is compared to the bit, by a digest
-of all parameters that an optimizer steps. Waits and launches are counted on the counted device, in one run of each
-version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages are
-those of ``make test-packages``; they are downloaded once.
+turns that begin with another version each time; and as a person wrote it who followed the findings
+(``benchmarks/programs/by_hand``, ``benchmarks/by_hand.py``). What the versions learned is compared to the bit, by a
+digest of all parameters that an optimizer steps. GPU syncs and launches are counted on the counted device, in one run
+of each version, by ``torchlint count``. A version whose text is that of the one before is not run again. The packages
+are those of ``make test-packages``; they are downloaded once.
 
 With ``--write`` the figures of each program go to ``docs/benchmarks/gain.json`` as soon as they are there, beside those
 of the other programs, and the table of all of them into ``docs/fixes.md``. Programs are given by their names in the
-table, such as ``sac``; without them all run.
+table, such as ``sac``; without them all run. ``--counts`` only counts events, which are the same on every machine, of
+programs that were measured before; their times stay as they are.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from by_hand import CHANGES, rewrite
 from marked import written
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,7 +57,8 @@ class Program:
         title: in the table. steps: how many it trains for.
         script: relative to the project, and option: what takes the number of steps; or
         package, run: a package and one of the runs of ``tests/packages/train.py``.
-        by_hand: what to put in the place of the script for the version by hand.
+        by_hand: what to put in the place of the script for the version by hand, where it is not changed as
+        ``by_hand.py`` says.
     """
 
     title: str
@@ -107,17 +110,20 @@ def train(script: str, arguments: Sequence[str]) -> None:
     print(json.dumps({"seconds": seconds, "digest": digest.hexdigest()}))
 
 
-def made(program: Program, work: Path) -> dict[str, Path]:
+def made(key: str, work: Path) -> dict[str, Path]:
     """The versions of a program, each in a folder; one whose texts are those of an earlier one shares its folder."""
+    program = PROGRAMS[key]
     folders: dict[str, Path] = {}
-    for name in (*VERSIONS, BY_HAND) if program.by_hand else VERSIONS:
+    for name in (*VERSIONS, BY_HAND):
         folder = work / name.replace(" ", "-")
         shutil.copytree(_source(program), folder)
         (folder / "pyproject.toml").touch()
         if name in FIXES:
             _fix(folder, FIXES[name])
-        if name == BY_HAND:
+        if name == BY_HAND and program.by_hand:
             shutil.copy(folder / program.by_hand, folder / Path(program.script).name)
+        elif name == BY_HAND:
+            rewrite(folder, CHANGES[key])
         alike = [other for other in folders.values() if _texts(other) == _texts(folder)]
         folders[name] = alike[0] if alike else folder
     return folders
@@ -172,7 +178,7 @@ def trained(program: Program, folder: Path) -> tuple[float, str]:
 
 
 def counted(program: Program, folder: Path) -> dict[str, int]:
-    """The waits and launches of one run on the counted device."""
+    """The GPU syncs and launches of one run on the counted device."""
     words, variables = _command(program, folder, "cuda")
     variables["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "rules"), variables["PYTHONPATH"]))
     command = [sys.executable, "-m", "torchlint", "count", "--isolated", "--json", "--", sys.executable, "-B", *words]
@@ -188,12 +194,11 @@ def _output(command: Sequence[str], folder: Path, variables: Mapping[str, str]) 
     return done.stdout
 
 
-def measured(program: Program, rounds: int) -> dict[str, object]:
+def measured(key: str, rounds: int) -> dict[str, object]:
     """The figures of a program: speeds and events of each version, and whether all learned the same."""
+    program = PROGRAMS[key]
     with tempfile.TemporaryDirectory() as work:
-        folders = made(program, Path(work))
-        different = {folder: name for name, folder in reversed(folders.items())}
-        order = [(name, folder) for folder, name in reversed(different.items())]
+        text_of, order = _different(made(key, Path(work)))
         speeds: dict[str, list[float]] = {name: [] for name, _ in order}
         digests: dict[str, set[str]] = {name: set() for name, _ in order}
         for number in range(rounds):
@@ -203,7 +208,6 @@ def measured(program: Program, rounds: int) -> dict[str, object]:
                 speeds[name].append(speed)
                 digests[name].add(digest)
         events = {name: counted(program, folder) for name, folder in order}
-        text_of = {name: different[folder] for name, folder in folders.items()}
     before = digests[VERSIONS[0]]
     alike = {name: len(before) == 1 and digests[text] == before for name, text in text_of.items()}
     return {"title": program.title, "steps": program.steps, "text_of": text_of} | {
@@ -213,16 +217,42 @@ def measured(program: Program, rounds: int) -> dict[str, object]:
     }
 
 
+def _different(folders: Mapping[str, Path]) -> tuple[dict[str, str], list[tuple[str, Path]]]:
+    """The version whose text each version has, and the versions with texts of their own."""
+    different = {folder: name for name, folder in reversed(folders.items())}
+    text_of = {name: different[folder] for name, folder in folders.items()}
+    return text_of, [(name, folder) for folder, name in reversed(different.items())]
+
+
+def recounted(key: str, known: Mapping[str, object]) -> dict[str, object]:
+    """The figures of a program that was measured, with the events of its versions as they are now."""
+    with tempfile.TemporaryDirectory() as work:
+        text_of, order = _different(made(key, Path(work)))
+        events = {name: counted(PROGRAMS[key], folder) for name, folder in order}
+    return {**known, "text_of": text_of, "events": events}
+
+
 def table(data: Mapping[str, object]) -> str:
     """The figures as Markdown."""
     programs = data["programs"]
     assert isinstance(programs, dict)
-    head = ("Program", "Steps", "Safe fixes gain", "Parameters then", "All fixes gain", "By hand", "Waits", "Launches")
+    head = (
+        "Program",
+        "Steps",
+        "Safe fixes gain",
+        "Parameters then",
+        "All fixes gain",
+        "By hand",
+        "GPU syncs",
+        "Launches",
+        "Recovered",
+    )
     lines = [
         f"Measured by `python benchmarks/gain.py --write` on {data['machine']}: {data['rounds']} rounds, in turns.",
         "A gain is a ratio of steps for each second of CPU time: the median of all pairs, its interval in brackets.",
-        "Waits and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
-        "fixes, after all, and by hand where there is such a version.",
+        "GPU syncs and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
+        "fixes, after all, and by hand; a version that is only counted says so. Recovered: how much of what the",
+        "version by hand saves all fixes save, of GPU syncs and of launches.",
         "",
         f"| {' | '.join(head)} |",
         f"|{'---|' * len(head)}",
@@ -232,7 +262,8 @@ def table(data: Mapping[str, object]) -> str:
             same = "equal to the bit" if row["same_parameters"]["safe"] else "**other ones**"
             counts = (_counts(row, kind) for kind in ("waits", "launches"))
             gains = (_gain(row, "safe"), same, _gain(row, "all"), _gain(row, BY_HAND))
-            lines.append(f"| {' | '.join((row['title'], format(row['steps'], ','), *gains, *counts))} |")
+            cells = (row["title"], format(row["steps"], ","), *gains, *counts, _recovered(row))
+            lines.append(f"| {' | '.join(cells)} |")
     if missing := [program.title for key, program in PROGRAMS.items() if key not in programs]:
         lines += ["", f"Not measured yet: {'; '.join(missing)}."]
     return "\n".join(lines) + "\n"
@@ -240,6 +271,18 @@ def table(data: Mapping[str, object]) -> str:
 
 def _counts(row: Mapping[str, dict], kind: str) -> str:
     return " → ".join(f"{row['events'][text][kind]:,}" for text in row["text_of"].values())
+
+
+def _recovered(row: Mapping[str, dict]) -> str:
+    """The shares of the waits and launches saved by hand that all fixes save."""
+    names = [row["text_of"].get(name) for name in (VERSIONS[0], "all", BY_HAND)]
+    if None in names:
+        return ""
+    shares = []
+    for kind in ("waits", "launches"):
+        before, fixed, by_hand = (row["events"][name][kind] for name in names)
+        shares.append(f"{(before - fixed) / (before - by_hand):.0%}" if before > by_hand else "-")
+    return ", ".join(shares)
 
 
 def _gain(row: Mapping[str, dict], name: str) -> str:
@@ -251,6 +294,8 @@ def _gain(row: Mapping[str, dict], name: str) -> str:
         return ""
     if text == first:
         return "no fix"
+    if text not in row["steps_per_cpu_second"]:
+        return "counted"
     gain = compare(row["steps_per_cpu_second"][first], row["steps_per_cpu_second"][text], lower=False)
     return f"{gain.ratio:.2f}x ({gain.low:.2f}-{gain.high:.2f})"
 
@@ -271,6 +316,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--programs", type=lambda text: text.split(","), default=list(PROGRAMS))
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--counts", action="store_true")
     options = parser.parse_args(arguments)
     if unknown := set(options.programs) - PROGRAMS.keys():
         parser.error(f"no program is called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
@@ -282,9 +328,13 @@ def main(arguments: Sequence[str]) -> int:
         }:
             data = known
     for name in options.programs:
-        data["programs"][name] = found = measured(PROGRAMS[name], options.rounds)
+        known = data["programs"].get(name)
+        if options.counts and known is None:
+            parser.error(f"{name} was not measured yet")
+        found = recounted(name, known) if options.counts else measured(name, options.rounds)
+        data["programs"][name] = found
         medians = {text: statistics.median(speeds) for text, speeds in found["steps_per_cpu_second"].items()}
-        print(name, {text: f"{speed:.1f}" for text, speed in medians.items()}, found["same_parameters"], flush=True)
+        print(name, {text: f"{speed:.1f}" for text, speed in medians.items()}, found["events"], flush=True)
         if options.write:
             DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
             PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), "gain", table(data)), encoding="utf-8")

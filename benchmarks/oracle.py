@@ -1,4 +1,4 @@
-"""Train on the counted device, and hold every line that makes the host wait against what torchlint says of it.
+"""Train on the counted device, and hold every line that forces a GPU sync against what torchlint says of it.
 
     python benchmarks/oracle.py [--write docs/accuracy.md] [--only PROGRAM ...]
 
@@ -479,12 +479,12 @@ def text(data: Mapping, why: Mapping[tuple[str, str, int, str], tuple[str, str]]
             f"```\n{COMMAND}\n```",
             summary(data, lines, findings),
             programs(data),
-            "The lines that make the host wait at most steps or updates of some program:",
+            "The lines that force a GPU sync at most steps or updates of some program:",
             by_project(lines),
             "By rule: lines that are reported, lines that are not and that the rule is about, and findings whose lines "
             "ran at most steps or updates:",
             by_rule(lines, findings, why),
-            "Why the host has to wait on the lines that are needed:",
+            "Why the GPU syncs of the needed lines have to stay:",
             by_need(lines),
             "The lines that are not reported, and the findings that are wrong:",
             explained(lines, findings, why),
@@ -506,12 +506,12 @@ def summary(data: Mapping, lines: Sequence[Line], findings: Sequence[Held]) -> s
     many, marked = (sum(told[name] for told in data["launching"].values()) for name in ("lines", "reported"))
     alike = sum(told["agrees"] for told in data["programs"].values())
     return (
-        f"{len(lines)} lines wait in {len(data['programs'])} programs, {len(lines) - len(needless)} of them because "
-        f"the host needs it. Of the other {len(needless)} the default rules report {len(default)} "
+        f"{len(lines)} lines force a GPU sync in {len(data['programs'])} programs, {len(lines) - len(needless)} of "
+        f"them because the host needs it. Of the other {len(needless)} the default rules report {len(default)} "
         f"({share(len(default), len(needless))}), with the rules in preview {len(found)} "
         f"({share(len(found), len(needless))}). {confirmed} of {len(findings)} findings are confirmed "
         f"({share(confirmed, len(findings))}). {alike} of {len(data['programs'])} programs end with the parameters, "
-        f"bit for bit, with which they end on the CPU. {many} more lines never wait and launch more than once each "
+        f"bit for bit, with which they end on the CPU. {many} more lines force none and launch more than once each "
         f"time that they run; {marked} of them have a finding. Whether one launch would do is not judged here."
     )
 
@@ -523,7 +523,8 @@ def programs(data: Mapping) -> str:
         [name, *(f"{told[clock]:,}" for clock in clocks), "yes" if told["agrees"] else "no"]
         for name, told in data["programs"].items()
     ]
-    return markdown(["program", *clocks, "parameters as on the CPU"], rows)
+    counts = ("steps", "updates", "GPU syncs", "launches", "copies")
+    return markdown(["program", *counts, "parameters as on the CPU"], rows)
 
 
 def by_project(lines: Sequence[Line]) -> str:

@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
-        """Launches, waits, copies to the device and copies back."""
+        """Launches, GPU syncs, copies to the device and copies back."""
         return self.launches, self.waits, self.copies_in, self.copies_out
 
 
@@ -56,8 +56,8 @@ def rendered(table: list[Row]) -> str:
         f"{len(table)} idioms: " + "; ".join(f"{bases[name]} where {words}" for name, words in BASES.items()) + "."
     ]
     for group in dict.fromkeys(row.group for row in table):
-        lines += ["", f"**{group.capitalize()}**", ""]
-        lines += ["| idiom | code | launches | waits | copies in, out | source |", "|---|---|---|---|---|---|"]
+        lines += ["", f"**{group[0].upper()}{group[1:]}**", ""]
+        lines += ["| idiom | code | launches | GPU syncs | copies in, out | source |", "|---|---|---|---|---|---|"]
         lines += [_line(row) for row in table if row.group == group]
     return "\n".join(lines) + "\n"
 

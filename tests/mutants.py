@@ -55,7 +55,21 @@ NOT_LINTING = (
 LIMIT = 120
 """Seconds of CPU time after which a mutant counts as killed: it runs in circles."""
 PARTS = (
-    *("hotness", "flags", "why", "protocols", "flow", "values", "loops", "networks", "members", "indirect", "reach"),
+    *(
+        "hotness",
+        "beginnings",
+        "guards",
+        "flags",
+        "why",
+        "protocols",
+        "flow",
+        "values",
+        "loops",
+        "networks",
+        "members",
+        "indirect",
+        "reach",
+    ),
     *("autograd", "escape", "constant", "compiling", "devices", "project", "solver", "insertion", "edits", "edit_for"),
     *("fixing", "snippets", "layout", "neighbours", "lineage", "gate", "select", "suppress", "needed", "run", "unused"),
 )
@@ -195,8 +209,11 @@ def _short(node: ast.AST) -> str:
     return f"`{text if len(text) <= 60 else f'{text[:57]}...'}`"
 
 
-def mutants(count: int, seed: int) -> list[Mutant]:
-    """Mutants of all folders in a random order, the same for the same seed and sources: of a function one at most."""
+def mutants(count: int, seed: int, only: Sequence[str] = ()) -> list[Mutant]:
+    """Mutants of all folders in a random order, the same for the same seed and sources: of a function one at most.
+
+    ``only``: of files whose paths hold one of these texts.
+    """
     chosen: list[Mutant] = []
     for folder, share in FOLDERS.items():
         choice = random.Random(f"{seed} {folder}")
@@ -205,10 +222,12 @@ def mutants(count: int, seed: int) -> list[Mutant]:
             if path.parent.name == "engine" and path.stem in NOT_LINTING:
                 continue
             name = path.relative_to(ROOT).as_posix()
+            if only and not any(text in name for text in only):
+                continue
             for function in functions(ast.parse(path.read_text(encoding="utf-8"))):
                 if places := sum(1 for _ in changeable(function)):
                     found.append([Mutant(name, first_row(function), number) for number in range(places)])
-        wanted = round(count * share / sum(FOLDERS.values()))
+        wanted = min(len(found), round(count * share / sum(FOLDERS.values())))
         chosen += [choice.choice(places) for places in choice.sample(found, wanted)]
     return random.Random(seed).sample(chosen, len(chosen))
 
@@ -351,12 +370,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="make mutants ARGS=...", description=__doc__)
     parser.add_argument("--count", type=int, default=63, help="how many mutants (default: 63)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="+", default=(), metavar="TEXT", help="files whose paths hold one of these")
     parser.add_argument("--seconds", type=float, default=3600, help="for how long at most (default: an hour)")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table into a page")
     options = parser.parse_args(arguments)
     end = time.monotonic() + options.seconds
     load()
-    results = tried(mutants(options.count, options.seed), end)
+    results = tried(mutants(options.count, options.seed, options.only), end)
     made = table(results)
     print(made)
     if options.write:

@@ -1584,6 +1584,41 @@ def test_a_loss_without_a_caller_runs_once_per_update() -> None:
     assert frequencies(CRITERIA) == {"A": S, "B": U, "C": U, "D": S}
 
 
+COLLECTED = """
+env = gym.make("a")
+for episode in range(9):
+    obs, rewards, marked, mixed = env.reset(), [], [], [0]
+    kept = []
+    while True:
+        obs, reward, done, info = env.step(act(obs))
+        rewards.append(reward)
+        mixed.append(reward)
+        if reward > 1:
+            marked.append(reward)
+        if done:
+            break
+    for reward in rewards[::-1]:
+        f(reward)  # A
+    for index, (reward, _) in enumerate(zip(rewards, rewards)):
+        kept += [f(reward)]  # B
+    for reward in marked:
+        f(reward)  # C
+    for reward in mixed:
+        f(reward)  # D
+    for reward in rewards[-10:]:
+        f(reward)  # F
+    if episode % 10 == 0:
+        print([g(reward) for reward in rewards])  # G
+    rewards = shorter(rewards)
+    for reward in rewards:
+        f(reward)  # H
+"""
+
+
+def test_a_loop_over_what_a_loop_collects_has_as_many_rounds() -> None:
+    assert frequencies(COLLECTED) == {"A": S, "B": S, "C": E, "D": E, "F": E, "G": O, "H": E}
+
+
 TYPED = """
 import numpy as np
 def predict(x):

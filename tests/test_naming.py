@@ -211,6 +211,30 @@ def test_a_folder_of_too_much_is_read_only_around_the_files(findings, tmp_path, 
     assert findings("runner/agents", cwd=tmp_path) == before != {}
 
 
+def test_why_a_line_is_hot_names_the_file_from_the_working_folder(capsys, monkeypatch, tmp_path):
+    torchlint = in_this_process(capsys, monkeypatch)
+    put(tmp_path, PACKAGE)
+    done = torchlint("check", "--explain-hot", "ppo.py:999", cwd=tmp_path / "runner" / "agents")
+    assert done.stderr.startswith("torchlint: error: --explain-hot: ppo.py ends on line ")
+
+
+def test_a_stray_script_above_a_package_changes_nothing(findings, tmp_path, monkeypatch):
+    """In a place for many projects, nothing ties a package to a file that lies beside it, whatever that sets."""
+    act = "def act(self, obs):\n        return torch.zeros(1, 6).cuda()"
+    apart = {**shape("runner/train.py", "runner/ppo.py", "runner/buffer.py", "runner/__init__.py")}
+    apart["runner/other.py"] = f"import torch\n\n\nclass Other:\n    {act}\n"
+    apart["runner/loop.py"] = "import torch\n\n\ndef loop(env, any):\n    while True:\n        env.step(any.act(0))\n"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    put(tmp_path, apart)
+    expected = findings("runner", cwd=tmp_path)
+    assert len(expected) == 2, "nothing in other.py is hot: nothing ties it to the loop"
+    (tmp_path / "stray.py").write_text("import torch\n\ntorch.set_default_dtype(torch.float64)\n")
+    for cwd, name in ((tmp_path, "runner"), (tmp_path / "runner", "."), (tmp_path.parent, tmp_path / "runner")):
+        assert findings(name, cwd=cwd) == expected
+    for file, rows in expected.items():
+        assert findings(file, cwd=tmp_path.parent) == {file: rows}
+
+
 def test_an_environment_in_a_project_counts_for_nothing(tmp_path, monkeypatch):
     put(tmp_path, {"train.py": "", "env/pyvenv.cfg": "", **{f"env/lib/m{number}.py": "" for number in range(9)}})
     monkeypatch.setattr(place, "_MOST_PARTS", 5)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+from linting import lint
 from projects import Code
 
 from torchlint.facts.code.exporting import exported
@@ -263,6 +265,20 @@ def test_files_are_grouped_by_imports_in_either_direction() -> None:
     groups = components(FAMILY.project)
     assert groups["base.py"] == groups["agent.py"] == {"base.py", "agent.py"}
     assert groups["circle.py"] == {"circle.py"}
+
+
+def test_a_default_of_torch_lets_no_files_call_each_other(tmp_path: Path) -> None:
+    """The files that one sets a default for are read together, and no method of one is taken for that of another."""
+    texts = {
+        "agent.py": "import torch\n\nclass Agent:\n    def act(self, obs):\n        return torch.FloatTensor([obs])\n",
+        "train.py": "import torch\n\ndef train(env, agent):\n    while True:\n        env.step(agent.act(0))\n",
+        "pyproject.toml": "",
+    }
+    setting = {"stray.py": "import torch\n\ntorch.set_default_dtype(torch.float64)\n"}
+    assert lint(tmp_path / "alone", texts).findings == []
+    assert lint(tmp_path / "beside", {**texts, **setting}).findings == []
+    tied = {**texts, "train.py": f"import agent as _\n{texts['train.py']}"}
+    assert [each.code for each in lint(tmp_path / "tied", tied).findings] == ["TL101"]
 
 
 def test_a_library_exports_what_its_package_imports() -> None:

@@ -385,7 +385,7 @@ def test_the_cells_of_an_open_notebook_are_linted_together(project):
             assert (found.code, found.range.start.line, found.range.start.character) == ("TL101", 2, 12)
             hops = [(each.location.uri, each.location.range.start.line) for each in found.related_information]
             assert hops == [(cells[3], 1), (cells[2], 1)]
-            assert not any(client.published[each].diagnostics for each in (cells[0], cells[3]))
+            assert [await client.diagnostics(each, 1) for each in (cells[0], cells[3])] == [[], []]
             fix, ignore, everything = await client.actions(cells[2], 2)
             assert fix.edit.document_changes[0].text_document.uri == cells[2]
             fixed = CELLS[2].replace("torch.FloatTensor([obs])", "torch.as_tensor([obs], dtype=torch.float32)")
@@ -404,6 +404,24 @@ def test_the_cells_of_an_open_notebook_are_linted_together(project):
             closed = types.DidCloseNotebookDocumentParams(types.NotebookDocumentIdentifier(notebook), listed)
             client.notebook_document_did_close(closed)
             await client.until(lambda: not client.published[cells[2]].diagnostics)
+
+    asyncio.run(talk())
+
+
+def test_a_command_says_why_a_line_of_a_cell_is_hot(project):
+    async def talk():
+        async with client_of(project) as client:
+            _, cells = client.open_notebook(project / "run.ipynb", CELLS)
+
+            async def explained(cell, line):
+                params = types.ExecuteCommandParams("torchlint.server.explainHot", [cells[cell], line])
+                return await client.workspace_execute_command_async(params)
+
+            told = await explained(2, 2)
+            assert told.startswith("run.ipynb:cell 3:3 runs once per environment step.\n")
+            assert "run.ipynb:cell 4:2 loop, steps an environment" in told
+            assert await explained(2, 9) == "run.ipynb has no line 10 in a code cell 3"
+            assert await explained(1, 0) == "run.ipynb has no line 1 in a code cell 2"
 
     asyncio.run(talk())
 

@@ -241,3 +241,9 @@ for _ in range(9):
     found = lines(why(moved))
     assert found[0] == "once per environment step (code.py:15 loop → Second.collect → Second.act) steps an environment"
     assert not any("code.py:3 " in line for line in found)
+
+
+def test_a_loop_over_what_a_loop_collects_names_that_loop() -> None:
+    text = "kept = []\nfor t in range(9):\n    kept.append(env.step(a)[1])\nfor reward in kept:\n    f(reward)  # A\n"
+    origin = "steps an environment; the loop in line 4 goes over what it collects"
+    assert lines(why(text)) == [f"once per environment step (code.py:2 loop) {origin}"]

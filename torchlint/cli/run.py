@@ -234,12 +234,14 @@ def describe_hotness(path: Path, cell: int | None, row: int, paths: Sequence[Pat
     from torchlint.report.hotness import render
 
     look = look_of(sys.stdout, settings.color)
-    name = f"{named(_name(path, settings.root), settings.root)}:{f'cell {cell}:' if cell else ''}{row}"
+    own = _name(path, settings.root)
+    shown = named(own, settings.root)
+    name = f"{shown}:{f'cell {cell}:' if cell else ''}{row}"
     try:
         with waiting("torchlint: reading the project"):
             why = explain_hot(path, row, settings, paths=paths, cell=cell)
     except NoCodeError as error:
-        raise Failure(f"--explain-hot: {error}") from error
+        raise Failure(f"--explain-hot: {str(error).replace(own, shown)}") from error
     why = why_from_here(why, lambda each: named(each, settings.root))
     text = render(name, why, color=look.color, unicode=look.unicode, width=look.width)
     write(sys.stdout, text if look.terminal else defused(text))

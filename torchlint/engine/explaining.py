@@ -48,13 +48,13 @@ def explain_hot(
     return _explained(unit, name, row, cell=cell, most=most)
 
 
-def explain_open(session: SessionState, name: str, row: int, *, most: int = 10) -> Why:
+def explain_open(session: SessionState, name: str, row: int, *, cell: int | None = None, most: int = 10) -> Why:
     """The same for a row of a document that was open in the last run of a session.
 
     Raises:
         NoCodeError: no statement stands on that row, or the text cannot be read.
     """
-    return _explained(session.units.get(name), name, row, cell=None, most=most)
+    return _explained(session.units.get(name), name, row, cell=cell, most=most)
 
 
 def _explained(unit: Unit | None, name: str, row: int, *, cell: int | None, most: int) -> Why:

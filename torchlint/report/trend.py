@@ -157,8 +157,10 @@ _PAGE = """:root { color-scheme: light dark; } body { font: 15px/1.5 system-ui, 
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } svg { width: 100%; height: auto; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; }
 td, th { text-align: left; padding: .2rem .8rem .2rem 0; }
-td.number { text-align: right; } td { border-top: 1px solid light-dark(#d5dae3, #343c4a); }
+.number { text-align: right; } td { vertical-align: top; } td:nth-child(-n+6) { white-space: nowrap; }
+td { border-top: 1px solid light-dark(#d5dae3, #343c4a); }
 code { font-family: ui-monospace, monospace; font-size: .88rem; }
+@media (max-width: 45rem) { svg { overflow: visible; } svg text { font-size: 18px; } }
 """
 
 
@@ -182,7 +184,8 @@ def as_html(points: Sequence[Point], commits: int, name: str) -> str:
             "<h2>What they cost per environment step, at the sizes measured on the CPU</h2>",
             _drawing(points, "Cost", lambda each: each.saves.get(Frequency.STEP, 0.0), duration),
         ]
-    head = "<tr><th>Day</th><th>Commit</th><th>Findings</th><th>New</th><th>Gone</th><th>Cost</th><th></th></tr>"
+    numbers = "".join(f'<th class="number">{name}</th>' for name in ("Findings", "New", "Gone"))
+    head = f"<tr><th>Day</th><th>Commit</th>{numbers}<th>Cost</th><th>Subject</th></tr>"
     body += ["<h2>Commits</h2>", '<div class="wide"><table>', head, *map(_html_row, reversed(points)), "</table></div>"]
     return document(f"torchlint trend: {name}", body, _PLAIN + _PAGE)
 
@@ -197,7 +200,7 @@ def _html_row(each: Point) -> str:
 def _drawing(
     points: Sequence[Point], title: str, value: Callable[[Point], float], words: Callable[[float], str]
 ) -> str:
-    """A step for each commit, evenly spaced: a day with many is not a wider than a month with none."""
+    """A step for each commit, evenly spaced: a day with many is not wider than a month with none."""
     most = _even(max(map(value, points), default=0.0))
     places = [(_x(index, len(points)), _y(value(each), most)) for index, each in enumerate(points)]
     lines = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)} by commit">']

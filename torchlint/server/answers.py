@@ -71,6 +71,10 @@ class Answers:
         """Where a place of a document that the editor knows is in the text that was linted."""
         return place
 
+    def cell_of(self, uri: str) -> int | None:  # noqa: ARG002  a notebook has several
+        """The number of the cell that a document is; ``None``: it is a file."""
+        return None
+
     def actions(self, wanted: types.Range, only: Sequence[str] | None) -> Iterator[types.CodeAction]:
         """A quick fix for each finding that touches a range, and a comment that silences it."""
         if not _asked(types.CodeActionKind.QuickFix, only):

@@ -61,6 +61,10 @@ class NotebookAnswers(Answers):
                 return _on_line(place, place.line + first)
         return types.Position(0, 0)  # the mark above the first cell, of which nothing is ever found
 
+    def cell_of(self, uri: str) -> int | None:
+        """The number of a cell in the notebook."""
+        return next((number for number, cell in enumerate(self.cells, 1) if cell.uri == uri), None)
+
     def _located(self, found: types.Range) -> tuple[str, types.Range]:
         for cell, first in reversed(list(self._firsts())):
             if first <= found.start.line:

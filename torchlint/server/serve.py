@@ -216,9 +216,9 @@ class Server(LanguageServer):
         if answers is None:
             return None
         path = answers.linted.source.path
-        line = answers.inside(uri, types.Position(line, 0)).line
+        cell = answers.cell_of(uri)
         try:
-            return await self._work(lambda: self._session.explain(path, line + 1))
+            return await self._work(lambda: self._session.explain(path, line + 1, cell))
         except NoCodeError as error:
             return str(error)
 

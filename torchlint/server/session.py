@@ -133,8 +133,8 @@ class Session:
         file = next((file for file in result.fixed.values() if file.before.path == path), None)
         return (file.before, file.after) if file is not None else None
 
-    def explain(self, path: Path, row: int) -> str:
-        """Why a line of a document runs as often as it does, as text, by the last run over it.
+    def explain(self, path: Path, row: int, cell: int | None = None) -> str:
+        """Why a line of a document, or of a cell, runs as often as it does, as text, by the last run over it.
 
         Raises:
             NoCodeError: no statement stands on that row, or the text cannot be read.
@@ -144,8 +144,8 @@ class Session:
         state = self._states.get(root)
         if state is None:
             raise NoCodeError(f"{name} is not open")
-        why = explain_open(state, name, row)
-        return render(f"{name}:{row}", why, color=False, unicode=True, width=_WIDTH)
+        why = explain_open(state, name, row, cell=cell)
+        return render(f"{name}:{f'cell {cell}:' if cell else ''}{row}", why, color=False, unicode=True, width=_WIDTH)
 
     def rules(self, path: Path) -> tuple[Mapping[str, type[Rule]], Mapping[str, Shipped]]:
         """All rules that a document's settings know and what was measured and counted for them, by code.

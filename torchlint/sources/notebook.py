@@ -289,7 +289,7 @@ def _dedented(source: str) -> str:
 
 
 def _error(lines: Iterable[str]) -> SyntaxError | None:
-    """Why Python cannot read a cell that is not a deeper than Python can go."""
+    """Why Python cannot read a cell that is not nested deeper than Python can read."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchlint.late import regex
+from torchlint.rule import Applicability
 from torchlint.settings.root import project_root
 from torchlint.settings.width import width_of
 from torchlint.testing.linting import fixed, found
@@ -75,16 +76,19 @@ def check_twins(path: Path, plugins: Sequence[str] = ()) -> None:
     text, marked = _read(path)
     codes = _asked(path, marked)
     width = width_of(project_root(path.parent))
-    without = all(finding.fix is None for finding in found(text, codes, plugins))
-    safe = text if without else fixed(text, codes, plugins, unsafe=False, width=width)
+
+    def made(of: str, *, unsafe: bool) -> str:
+        """What fixes make of a text; a text is fixed only where a finding in it has such a fix."""
+        kinds = {finding.fix.applicability for finding in found(of, codes, plugins) if finding.fix is not None}
+        taken = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
+        return of if kinds.isdisjoint(taken) else fixed(of, codes, plugins, unsafe=unsafe, width=width)
+
+    safe = made(text, unsafe=False)
     _same(safe, _twin(path, "fixed", text), f"{path}: --fix makes")
-    everything = text if without else fixed(text, codes, plugins, unsafe=True, width=width)
+    _same(made(safe, unsafe=False), safe, f"{path}: --fix, run again, makes")
+    everything = made(text, unsafe=True)
     _same(everything, _twin(path, "accepted", safe), f"{path}: --unsafe-fixes makes")
-    if safe != text:
-        _same(fixed(safe, codes, plugins, unsafe=False, width=width), safe, f"{path}: --fix, run again, makes")
-    if everything != text:
-        again = fixed(everything, codes, plugins, unsafe=True, width=width)
-        _same(again, everything, f"{path}: --unsafe-fixes, run again, makes")
+    _same(made(everything, unsafe=True), everything, f"{path}: --unsafe-fixes, run again, makes")
 
 
 def _read(path: Path) -> tuple[str, Places]:

@@ -1,4 +1,4 @@
-"""TL107: tensors are moved between host and device one by one."""
+"""TL107: tensors are moved between host and device one by one, or one index again for each tensor."""
 
 from __future__ import annotations
 
@@ -6,8 +6,24 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models import function_names, method_names
-from torchlint.rule import Call, Device, Example, Frequency, Input, Kind, Level, Loop, Method, Report, Rule, Site
-from torchlint.rule.build import keyword_of
+from torchlint.rule import (
+    Call,
+    Device,
+    Example,
+    Fix,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Loop,
+    Method,
+    Report,
+    Rule,
+    Site,
+)
+from torchlint.rule.build import keyword_of, module_for
+from torchlint_rules.tl1_transfer._host_index import HostIndices, host_index
 
 _METHODS = method_names(moves=True)
 _CREATORS = function_names("torch", makes="data")
@@ -15,6 +31,7 @@ _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtin
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
+_AGAIN = "`{name}` is copied to the device for each tensor that it indexes; move it there once, before it is used"
 _BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
 
 _SOURCE = """\
@@ -47,6 +64,41 @@ _BETTER = _SOURCE.replace(
     "torch.stack([row.to(device) for row in rows])",
     "torch.stack(list(rows)).to(device)",
 )
+_INDEXED = """\
+import numpy as np
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Replay:
+    def __init__(self, size):
+        self.obs = torch.zeros(size, 17, device=device)
+        self.action = torch.zeros(size, device=device)
+        self.reward = torch.zeros(size, device=device)
+
+    def rows(self, indices):
+        index = np.sort(indices)
+        return self.obs[index], self.action[index], self.reward[index]
+
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Linear(17, 1).to(device)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def update(self, obs, action, reward):
+        loss = (self.net(obs).squeeze(1) - action - reward).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(learner: Learner, replay: Replay, updates):
+    for _ in range(updates):
+        learner.update(*replay.rows(np.random.randint(0, 1000, 64)))
+"""
 
 
 class TransferPerItem(Rule):
@@ -55,6 +107,8 @@ class TransferPerItem(Rule):
     ## What it does
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
     comprehension in hot code, where the results are stacked afterwards, and `.cpu()` of one row of a tensor at a time.
+    Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
+    indexed: each of these copies it there.
 
     ## Why is this slow
     Every copy between host and device has a fixed cost, whatever its size, and a copy to the host waits for the
@@ -63,15 +117,22 @@ class TransferPerItem(Rule):
     ## Example
     ```python
     batch = torch.stack([row.to(device) for row in rows])
+    index = np.random.randint(0, size, 64)
+    return self.obs[index], self.action[index], self.reward[index]
     ```
 
     ## Use instead
     ```python
     batch = torch.stack(rows).to(device)
+    index = torch.as_tensor(np.random.randint(0, size, 64), device=self.obs.device)
+    return self.obs[index], self.action[index], self.reward[index]
     ```
 
     ## What the fix may change
-    There is no automatic fix.
+    Nothing. An index is moved once, to where the tensor lies that is indexed first. The fix says what it assumes where
+    it is not proven that the tensors lie on one device, that the index holds whole numbers, or that nothing changes it
+    in between. It gets a new name where something else reads it, where a loop binds it, and in a function with types.
+    Items that are moved one by one have no automatic fix.
 
     ## When to ignore it
     For a handful of tensors of different shapes. The values of a dict and the fields of a batch are not reported.
@@ -86,12 +147,13 @@ class TransferPerItem(Rule):
 
     code = "TL107"
     name = "transfer-per-item"
-    summary = "tensors are moved between host and device one by one"
+    summary = "tensors are moved between host and device one by one, or an index for each tensor"
     level = Level.NOTE
-    trigger = Call(*_CREATORS) | Method(*_METHODS)
+    trigger = Call(*_CREATORS) | Method(*_METHODS) | Found(HostIndices)
     least = Frequency.UPDATE
     yields_to = ("TL104",)
     cuda_only = True
+    fixable = True
     examples = (
         Example(
             name="256-rows",
@@ -102,11 +164,24 @@ class TransferPerItem(Rule):
             inputs=(Input("rows", Kind.TENSOR, (256, 17)),),
             by_hand=True,
         ),
+        Example(
+            name="indexed-by-an-array",
+            source=_INDEXED,
+            fixed=_INDEXED.replace(
+                "        return self.obs[index]",
+                "        index = torch.as_tensor(index, device=self.obs.device)\n        return self.obs[index]",
+            ),
+            setup="replay = Replay(100)",
+            workload="replay.rows(indices)",
+            inputs=(Input("indices", Kind.NDARRAY, (64,), "int64"),),
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report a move of one item of many, if it could be one move of all."""
+        """Report a move of one item of many, if it could be one move of all, and an index that is copied again."""
         call = site.node
+        if isinstance(call, cst.Subscript) and site.device.may_be_cuda():
+            yield from _copied_again(site, call)
         if not isinstance(call, cst.Call) or not site.device.may_be_cuda() or not site.calls.is_plain(call):
             return
         source = _moved(site, call)
@@ -125,6 +200,26 @@ class TransferPerItem(Rule):
             yield Report(call, _TOGETHER)
         elif _is_row(site, source, place):
             yield Report(call, _BEFORE)
+
+
+def _copied_again(site: Site, node: cst.Subscript) -> Iterator[Report]:
+    """Report an index on the host that this subscript copies to the device, and others, too."""
+    index = host_index(site)
+    if index is None:
+        return
+    fix = None
+    if index.moved and not site.compiling.scripted():
+        torch, imports = module_for(site, "torch", "torch")
+        moved = index.moved.replace("{torch}", torch)
+        fix = Fix(
+            message="move the index once",
+            replace=(),
+            elsewhere=tuple((name, index.target) for name in index.replaced),
+            ahead=((index.first, f"{index.target} = {moved}"),),
+            assumes=index.doubt,
+            imports=imports if moved != index.moved else (),
+        )
+    yield Report(node, _AGAIN.format(name=index.name), fix, figure="indexed-by-an-array")
 
 
 def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:

@@ -14,12 +14,12 @@ from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.dataflow.trace import ValueFlow
-from torchlint.facts.state.effects import code_of
 from torchlint.facts.values import operators
 from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.values import Values

@@ -238,15 +238,18 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
         case _:
             return None
     mask, held = _mask(target), target.value
-    if mask is None or not _is_pure(site, mask) or not only_reads(site, held) or "\n" in source(statement):
+    if mask is None or not _is_pure(site, mask) or not only_reads(site, held):
+        return None
+    rows = source(statement)
+    if "\n" in rows and ("#" in rows or "\n" in source(target)):
         return None
     if sign in ("*", "/") and not _is_number(site, value):
         return None
-    new = _whole(site, value, source(mask))
+    new = _whole(site, value, source(mask)) or ("" if sign else _computed(site, value, target, mask))
     parts = [held, *_selected(value, source(mask))]
-    if _doubt(site, mask, [held]):
+    if _doubt(site, mask, [held]) and site.values.of(held).rank != 1:
         return None  # a mask of rows is as likely
-    if new is None or not all(site.values.of(part).kind is Kind.TENSOR for part in parts):
+    if not new or not all(site.values.of(part).kind is Kind.TENSOR for part in parts):
         return None
     if sign:
         right = f"({new})" if isinstance(value, cst.BinaryOperation) else new
@@ -333,6 +336,20 @@ def _whole(site: Site, node: cst.BaseExpression, mask: str) -> str | None:
             one, other = (_parenthesized(part, text or "") for part, text in zip((left, right), texts, strict=True))
             return f"{one} {source(operator).strip()} {other}"
     return source(node) if _is_number(site, node) else None
+
+
+def _computed(site: Site, node: cst.BaseExpression, target: cst.Subscript, mask: cst.BaseExpression) -> str:
+    """The text of what a call computes, of which a mask selects elements; empty where that may change the others."""
+    own = _mask(node) if isinstance(node, cst.Subscript) else None
+    if own is None or not isinstance(node, cst.Subscript) or source(own) != source(mask):
+        return ""
+    twins = [site.expression(part) for part in (node.value, target.value, mask)]
+    if any(twin is None for twin in twins):
+        return ""
+    sides = site.fact(Sides)
+    computed, *others = (sides.of(site.file, [twin]) for twin in twins if twin is not None)
+    stays = not any(sides.overlaps(text, computed.writes) for each in others for text in each.reads)
+    return source(node.value) if computed.known and stays else ""
 
 
 def _parenthesized(node: cst.BaseExpression, text: str) -> str:

@@ -24,10 +24,20 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
 _NUMBERS = (Kind.NUMBER, Kind.STRING)
 _HOLDERS = (Kind.LIST, Kind.DICT, Kind.TUPLE)
+TORCH = "{torch}"
+"""What stands for the name of the module in texts."""
 _MOST_MOVED = 2
-"""The most tensors that are moved one by one; of more each is moved by one expression."""
-_WIDEST = 76
-"""The most characters of the names of numbers in one row; more stand one below the other, as formatters leave them."""
+"""The most tensors that are moved or flattened one by one; of more each is by one expression."""
+_LONG = 60
+"""The most characters of a tensor's expression that is moved or flattened where it stands."""
+_MOST_UNPACKED = 8
+"""The most numbers that get a name each; of more, tensors and numbers are kept under keys."""
+_TENSORS, _NUMBERED = ("tensors", "tensors_to_read", "read_together"), ("numbers", "numbers_read", "numbers_of_tensors")
+"""What the tensors and the numbers under keys are called: the first name that is free."""
+_WIDEST = 88
+"""The most characters of a row that begins the joined read; names that need more stand one below the other."""
+_READ = " = torch.stack("
+"""What stands behind the names in their row, where the read is split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +45,14 @@ class Together:
     """How the reads of neighbouring statements become one.
 
     Attributes:
-        joined: the expression that reads all of them, with the module ``torch`` called ``{torch}``.
-        targets: the new names of the numbers as they stand on the left, empty where ``joined`` takes the place of one
-            expression.
+        rows: the statements that read all of them, with ``TORCH`` for the module; empty where an expression
+            that does takes the place of another.
         first: the statement before which they are read.
         replaced: expressions, and the text that takes the place of each.
         doubt: what is not proven, in words; empty: nothing.
     """
 
-    joined: str
-    targets: str
+    rows: str
     first: ast.stmt
     replaced: tuple[tuple[ast.expr, str], ...]
     doubt: str
@@ -150,16 +158,35 @@ class ReadingTogether(Fact):
             joined = self._joined(facts, [read.source for read in reads])
             returned = isinstance(stmts[0], ast.Return)
             text = f"tuple({joined})" if returned else joined
-            return Together(joined, "", stmts[0], ((whole, text),), "; ".join(doubts))
+            return Together("", stmts[0], ((whole, text),), "; ".join(doubts))
+        rows, numbers = self._rows(facts, stmts[0], reads, list(distinct.values()))
+        by_source = dict(zip(distinct, numbers, strict=True))
+        replaced = tuple((read.call, by_source[ast.dump(read.source)]) for read in reads)
+        return Together(rows, stmts[0], replaced, "; ".join(doubts))
+
+    def _rows(
+        self, facts: FileFacts, first: ast.stmt, reads: Sequence[Read], sources: Sequence[ast.expr]
+    ) -> tuple[str, list[str]]:
+        """The statements that read some tensors at once, and what each of the numbers is called then."""
         names = _fresh_names(facts, reads)
-        by_source = dict(zip(distinct, names, strict=True))
-        return Together(
-            self._joined(facts, list(distinct.values())),
-            _targets(names),
-            stmts[0],
-            tuple((read.call, by_source[ast.dump(read.source)]) for read in reads),
-            "; ".join(doubts),
-        )
+        if len(names) <= _MOST_UNPACKED:
+            targets = _targets(names, _WIDEST - first.col_offset - len(_READ))
+            return f"{targets} = {self._joined(facts, sources)}", names
+        tensors, numbers = (_free(facts, first, stems) for stems in (_TENSORS, _NUMBERED))
+        part = fresh_name(facts, first, "part")
+        keys = [f'"{key}"' for key in _keys(facts, reads, names)]
+        held = (f"    {key}: {text_of(facts, node)}," for key, node in zip(keys, sources, strict=True))
+        each = self._each(facts, part, sources)
+        parts = f"[{each} for {part} in {tensors}.values()]" if each != part else f"list({tensors}.values())"
+        joined = f"{TORCH}.stack({parts})"
+        rows = [f"{tensors} = {{", *held, "}", f"{numbers} = dict(zip({tensors}, {joined}.tolist()))"]
+        return "\n".join(rows), [f"{numbers}[{key}]" for key in keys]
+
+    def _each(self, facts: FileFacts, part: str, sources: Sequence[ast.expr]) -> str:
+        """What is done to each of some tensors before they are stacked; what needs nothing stays as it is."""
+        anchor = self._anchor(facts, sources)
+        there = f".to({text_of(facts, anchor)}.device)" if anchor is not None else ""
+        return f"{part}{max(self.tensors.flattening(facts, node) for node in sources)}{there}"
 
     def _joined(self, facts: FileFacts, sources: Sequence[ast.expr]) -> str:
         """The expression that reads some tensors at once.
@@ -167,17 +194,23 @@ class ReadingTogether(Fact):
         What is not proven to lie where one of them lies is moved there, which does nothing to what lies there already.
         """
         anchor = self._anchor(facts, sources)
-        flattened = [f"{operand(facts, node)}{self.tensors.flattening(facts, node)}" for node in sources]
-        apart = [anchor is not None and not self._is_beside(facts, anchor, node) for node in sources]
+        flat = [self.tensors.flattening(facts, node) for node in sources]
         device = f"{text_of(facts, anchor)}.device" if anchor is not None else ""
-        if sum(apart) > _MOST_MOVED:
-            part = fresh_name(facts, sources[0], "part")
-            return f"{{torch}}.stack([{part}.to({device}) for {part} in ({', '.join(flattened)})]).tolist()"
-        texts = [
-            f"{flat}.to({device})" if moved else flat if self.tensors.flattening(facts, node) else text_of(facts, node)
-            for node, flat, moved in zip(sources, flattened, apart, strict=True)
+        moved = [
+            f".to({device})" if anchor is not None and not self._is_beside(facts, anchor, node) else ""
+            for node in sources
         ]
-        return f"{{torch}}.stack([{', '.join(texts)}]).tolist()"
+        texts = [text_of(facts, node) for node in sources]
+        changed = [text for text, *steps in zip(texts, flat, moved, strict=True) if any(steps)]
+        many = max(sum(map(bool, flat)), sum(map(bool, moved))) > _MOST_MOVED
+        if many or any(len(text) > _LONG for text in changed):
+            part = fresh_name(facts, sources[0], "part")
+            return f"{TORCH}.stack([{self._each(facts, part, sources)} for {part} in ({', '.join(texts)})]).tolist()"
+        texts = [
+            f"{operand(facts, node)}{flattened}{there}" if flattened or there else text
+            for node, text, flattened, there in zip(sources, texts, flat, moved, strict=True)
+        ]
+        return f"{TORCH}.stack([{', '.join(texts)}]).tolist()"
 
     def _anchor(self, facts: FileFacts, sources: Sequence[ast.expr]) -> ast.expr | None:
         """The tensor that most of the others are proven to lie beside, if a short name; ``None``: all do, or none."""
@@ -196,7 +229,7 @@ class ReadingTogether(Fact):
         if not self.tensors.on_one_device(facts, nodes) and self._anchor(facts, nodes) is None:
             wrong.append("lie on one device")
         if not all(self.tensors.is_floating(facts, node) for node in nodes):
-            wrong.append("hold floating-point numbers")
+            wrong.append("hold numbers of one kind, floating-point or whole")
         if wrong:
             yield f"the tensors {_listed(wrong)}"
 
@@ -266,10 +299,10 @@ def _whole(stmts: Sequence[ast.stmt], reads: Sequence[Read]) -> ast.expr | None:
     return stmt.value if unpacked and len(stmt.targets) == 1 else None
 
 
-def _targets(names: Sequence[str]) -> str:
+def _targets(names: Sequence[str], widest: int) -> str:
     """The left side of the statement that gives numbers their names."""
     row = ", ".join(names)
-    return row if len(row) <= _WIDEST else "\n".join(["(", *(f"    {name}," for name in names), ")"])
+    return row if len(row) <= widest else "\n".join(["(", *(f"    {name}," for name in names), ")"])
 
 
 def _stem(facts: FileFacts, read: Read) -> str:
@@ -293,6 +326,8 @@ def _taken_by(facts: FileFacts, call: ast.Call) -> str:
             return word if _WORD.fullmatch(word) else ""
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
             return name
+        case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str(key)))]) if _WORD.fullmatch(key):
+            return key
     return ""
 
 
@@ -304,6 +339,23 @@ def _fresh_names(facts: FileFacts, reads: Sequence[Read]) -> list[str]:
         if key not in names:
             names[key] = fresh_name(facts, read.source, _stem(facts, read), names.values())
     return list(names.values())
+
+
+def _free(facts: FileFacts, node: ast.AST, stems: Sequence[str]) -> str:
+    """The first name that is new to the function around a node; the last one with a number where none is."""
+    return next((stem for stem in stems if fresh_name(facts, node, stem) == stem), fresh_name(facts, node, stems[-1]))
+
+
+def _keys(facts: FileFacts, reads: Sequence[Read], names: Sequence[str]) -> list[str]:
+    """The keys of the tensors behind some numbers: what each is stored under, else its name."""
+    first: dict[str, Read] = {}
+    for read in reads:
+        first.setdefault(ast.dump(read.source), read)
+    keys: dict[str, None] = {}
+    for read, name in zip(first.values(), names, strict=True):
+        key = _taken_by(facts, read.call)
+        keys[key if key and key not in keys else name] = None
+    return list(keys)
 
 
 def _called(node: ast.expr) -> str:

@@ -8,9 +8,8 @@ from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
 from torchlint.rule.build import module_for
 from torchlint_rules.tl2_sync._reading_afterwards import read_afterwards
-from torchlint_rules.tl2_sync._reading_together import reads_together
-from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, Read, read_at
-from torchlint_rules.tl2_sync._single_numbers import Tensors, operand
+from torchlint_rules.tl2_sync._reading_together import TORCH, reads_together
+from torchlint_rules.tl2_sync._scalar_readback import NUMBERS, read_at
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
 _SHARED = "; one `torch.stack([...]).tolist()` replaces {count} such reads in this {where}"
@@ -104,7 +103,7 @@ class ScalarReadback(Rule):
     ## What it does
     Finds `.item()`, `float(t)` and `int(t)` of a tensor in code that runs at least once per gradient update, when the
     number is followed through names, containers, attributes, returns and calls, and all it comes to are loggers, sums,
-    or further tensor operations.
+    or further tensor operations. A loop over a list that such code fills runs as often: `[l.item() for l in losses]`.
 
     ## Why is this slow
     The number is not there before the device has finished all work queued so far. Python waits for it, queues nothing
@@ -137,10 +136,10 @@ class ScalarReadback(Rule):
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
     Where a loop only adds numbers to a local sum or appends them to a local list,
     the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
-    effects, for the host no longer waits in each round, and of a list the memory, too. A number that goes nowhere but
-    into a report of an update, under a name in a dict, is reported as the detached tensor: right only if what takes the
-    report takes tensors as well, as loggers and the metrics of training frameworks do. A fix is offered only where the
-    code may run on an accelerator; on the CPU it is slower by some microseconds.
+    effects, for the host no longer waits in each round, and of a list the memory, too. A number that goes into
+    a report for callers that are not known has no fix of its own: who reads the report at once would wait there, and
+    `np.mean` over tensors on a device raises. A fix is offered only where the code may run on an accelerator; on the
+    CPU it is slower by some microseconds.
 
     ## When to ignore it
     On the CPU, where nothing waits and adding Python numbers is faster than adding small tensors. Where the host needs
@@ -204,9 +203,9 @@ class ScalarReadback(Rule):
         read = read_at(site, call)
         if read is not None:
             why, better = _advice(read.uses)
+            listed = _listed(site, call)
+            better = f"`torch.stack({listed}).tolist()` reads all of them at once" if listed else better
             fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
-            if fix is None and read.uses == {Use.REPORTED} and not site.compiling.scripted():
-                fix = _reported(site, read)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
             flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
             yield Report(call, message, fix, shared=_SHARED, figure=figure, flow=flow)
@@ -217,12 +216,11 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     torch, imports = module_for(site, "torch", "torch")
     fix = None
     for found in reversed(reads_together(site, call)):
-        joined = f"{found.targets} = {found.joined.replace('{torch}', torch)}"
         fix = Fix(
             message="read these numbers at once",
             replace=(),
-            elsewhere=tuple((old, new.replace("{torch}", torch)) for old, new in found.replaced),
-            ahead=((found.first, joined),) if found.targets else (),
+            elsewhere=tuple((old, new.replace(TORCH, torch)) for old, new in found.replaced),
+            ahead=((found.first, found.rows.replace(TORCH, torch)),) if found.rows else (),
             assumes=found.doubt,
             imports=imports,
             instead=fix,
@@ -244,17 +242,12 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
 
 
-def _reported(site: Site, read: Read) -> Fix | None:
-    """The tensor itself in a report; ``None`` where it may have dimensions, which a number has not."""
-    if site.fact(Tensors).rank(site.file, read.source) != 0:
-        return None
-    return Fix(
-        message="report the detached tensor",
-        replace=(),
-        elsewhere=((read.call, f"{operand(site.file, read.source)}.detach()"),),
-        may_change=(Change.ORDER,),
-        assumes="what takes the report takes a tensor as well, and reads it less often than it is made",
-    )
+def _listed(site: Site, call: cst.Call) -> str:
+    """The list of which a comprehension reads each tensor: ``losses`` of ``[loss.item() for loss in losses]``."""
+    match site.parent(call):
+        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=cst.Name(value=name) as over, ifs=[], inner_for_in=None)):
+            return name if elt is call and site.values.of(over).kind is Kind.LIST else ""
+    return ""
 
 
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:

@@ -15,6 +15,9 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
@@ -43,7 +46,12 @@ class Backwards(Fact):
     values: Values
     flow: Flow
     autograd: Autograd
+    sources: Sources
+    _literals: ValueFlow[bool] = field(init=False)
     _from_elsewhere: dict[Scope, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._literals = ValueFlow(self._literal, lost=False)
 
     def kept_for_nothing(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again.
@@ -51,7 +59,7 @@ class Backwards(Fact):
         ``torch.autograd.backward(x, ...)`` is one too.
         """
         kept = [keyword.value for keyword in call.keywords if keyword.arg == "retain_graph"]
-        if not isinstance(call.func, ast.Attribute) or not kept or not self._is_true(facts, kept[0]):
+        if not isinstance(call.func, ast.Attribute) or not kept or False in self._literals.ends(facts, kept[0]):
             return False
         root = call.func.value
         if self.project.qualified(facts, call.func) in _BACKWARD:
@@ -64,19 +72,12 @@ class Backwards(Fact):
         except _UnsureError:
             return False
 
-    def _is_true(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an argument is always true: spelled out, or a parameter that all known callers make so."""
-        if isinstance(node, ast.Constant):
-            return node.value is True
-        bindings = self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
-        if len(bindings) != 1 or bindings[0].how is not Bind.PARAM:
-            return False
-        scope, default = bindings[0].scope, bindings[0].value
-        callers = self.graph.callers.get(scope, []) if scope is not None else []
-        if scope is None or not callers:
-            return False
-        given = [passed(scope, bindings[0].target, caller) or default for caller in callers]
-        return all(isinstance(value, ast.Constant) and value.value is True for value in given)
+    def _literal(self, spot: Spot) -> Iterator[Spot | bool]:
+        """From an argument to where it is spelled out; ``False`` where it may be anything but true."""
+        if isinstance(spot.node, ast.Constant):
+            yield spot.node.value is True
+        else:
+            yield from self.sources.crossing(spot, (Label.COPY, Label.ARGUMENT), False)
 
     def _again(self, facts: FileFacts, call: ast.Call, roots: list[ast.expr], depth: int) -> bool:
         """The same for the graph of what a call goes back through, and for what its callers give it."""

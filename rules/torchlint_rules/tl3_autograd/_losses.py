@@ -10,12 +10,12 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.flow import Flow
-from torchlint.facts.state.effects import nodes_of
 from torchlint.late import dataclass
 from torchlint.rule import Use
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, FileFacts
-from torchlint.facts.code.nesting import around, head, inside, stored_before
+from torchlint.facts.code.nesting import around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.loops.loops import Loops
-from torchlint.facts.state.effects import nodes_of
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule.site import Site

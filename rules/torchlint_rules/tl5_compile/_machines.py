@@ -8,14 +8,14 @@ from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.hotness.coldness import cold_file
-from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule.site import Site
 
@@ -35,7 +35,7 @@ class Machines(Fact):
 
     project: Project
     graph: CallGraph
-    values: Values
+    sources: Sources
     compilations: Compilations
     _targets: dict[frozenset[str], bool] = field(default_factory=dict)
     _asked: dict[ast.AST, bool] = field(default_factory=dict)
@@ -121,17 +121,10 @@ class Machines(Fact):
                     yield ast.unparse(value)
                     yield from self._behind(where, value, depth + 1)
 
-    def _bound(self, facts: FileFacts, node: ast.Name | ast.Attribute) -> Iterator[tuple[FileFacts, ast.expr]]:
-        if isinstance(node, ast.Name):
-            for binding in self.project.reaching(facts, node).bindings:
-                if binding.value is not None:
-                    yield facts, binding.value
-            return
-        owner = self.values.of(facts, node.value).name
-        for name in owner.split("|") if owner else ():
-            for store in stores_of(self.project, name, node.attr):
-                if store.binding.value is not None:
-                    yield store.scope.file, store.binding.value
+    def _bound(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
+        """What a name or an attribute stands for."""
+        sources = self.sources.of(Spot(facts, node))
+        return ((source.facts, source.node) for source in sources if isinstance(source, Spot))
 
 
 def _function(compilation: Compilation) -> Scope:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names

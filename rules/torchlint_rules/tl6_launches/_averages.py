@@ -9,10 +9,10 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.state.effects import code_of
 from torchlint.facts.state.provenance import last_word
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass

@@ -6,7 +6,7 @@ import ast
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
-from torchlint.facts.state.effects import nodes_of
+from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
-from torchlint.facts.code.nesting import LoopNode, around, head, inside
+from torchlint.facts.code.nesting import LoopNode, around, head, inside, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.loops.elements import Elements
-from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Row

@@ -11,8 +11,8 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.tree import walk
-from torchlint.facts.state.effects import code_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import last_names, method_names

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
+from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.tree import walk
-from torchlint.facts.state.effects import nodes_of
 
 # Decorators of functions that do not run as Python.
 _COMPILING = frozenset({"njit", "jit", "vectorize", "guvectorize", "cfunc", "pythran", "compile"})

@@ -11,6 +11,7 @@ from fuzz.fixes.agents import acting, collecting
 from fuzz.fixes.asking import asking
 from fuzz.fixes.distributing import distributing
 from fuzz.fixes.growing import growing
+from fuzz.fixes.indexing import indexing
 from fuzz.fixes.learners import batches, following, precision, targets
 from fuzz.fixes.masking import masking
 from fuzz.fixes.program import Program
@@ -103,6 +104,7 @@ def _modules(code: str, choice: random.Random) -> Program:
 
 GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
     **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL401", "TL409", "TL412", "TL611"), around),
+    "TL107": indexing,
     "TL202": masking,
     "TL203": reading,
     "TL205": distributing,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, NESTED, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, NESTED, FileFacts, Scope
 from torchlint.facts.code.tree import children
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -129,3 +129,24 @@ def is_above(facts: FileFacts, stmt: ast.AST, node: ast.AST) -> bool:
         if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
             return index < facts.places[part][1]
     return False
+
+
+def nodes_of(code: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes of some code in the order of the text, but not those inside of functions and classes it defines."""
+    todo = list(code)[::-1]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, NESTED):
+            todo += reversed(children(node))
+
+
+def body_of(node: ast.AST) -> list[ast.AST]:
+    """What a function, class or module runs: statements, or of a lambda its expression."""
+    body = getattr(node, "body", [])
+    return list(body) if isinstance(body, list) else [body]
+
+
+def code_of(function: Scope) -> Iterator[ast.AST]:
+    """All nodes of a function's or module's own code."""
+    return nodes_of(body_of(function.node))

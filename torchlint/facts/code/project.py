@@ -492,6 +492,7 @@ def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:
 
 
 def components(project: Project) -> dict[str, frozenset[str]]:
-    """For every file the files it is connected with by imports in either direction (itself included)."""
-    groups = connected({file.path: file.links for file in project.files.values()})
+    """For every file the files it is connected with by imports in either direction, itself included."""
+    # A default of torch that one file sets holds in all, but lets none call another.
+    groups = connected({file.path: (*file.imports, *file.star_imports) for file in project.files.values()})
     return {path: group for group in groups for path in group}

@@ -66,7 +66,8 @@ class Local:
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
     ``token`` is the loop around it that makes a token in each round;
     ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
-    ``choices`` are tests of parameters that lead to it.
+    ``choices`` are tests of parameters that lead to it; ``collected`` is a loop that runs it for each element which
+    another loop collected, and that loop; ``reader`` is the first of them where the other is the root.
     """
 
     cap: Frequency | None = None
@@ -78,6 +79,8 @@ class Local:
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
+    collected: tuple[ast.AST, ast.AST] | None = None
+    reader: ast.AST | None = None
 
     def under(self, handed: Sequence[Choice]) -> Local:
         """The same place for calls that have to pass choices of functions further down."""
@@ -104,6 +107,13 @@ class Local:
 
     def end(self) -> Local:
         """Hold to once per episode what runs in one round of a root, or of a loop around it."""
+        if self.collected is not None:
+            reader, collecting = self.collected
+            self.collected = None
+            if self.root is None:
+                self.root, self.reader = collecting, reader
+            else:
+                self.passes(reader)
         for node in self.turns.values():
             self.hold(_ONE_ROUND, node)
         self.turns.clear()
@@ -119,7 +129,7 @@ class Local:
                 self.passes(loop)
         self.choices += outer.choices
         self.token = self.token or outer.token
-        self.root = outer.root
+        self.root, self.reader = outer.root, outer.reader
         self.episode = self.episode or outer.episode
         return self.end()
 
@@ -277,11 +287,11 @@ class Places:
                 elif (ended := self.guards.of(END_OF_EPISODE)) is not None and goes_over_ends(current, facts):
                     local.hold(ended, current)
                 elif local.item is None and last is None:
-                    local.passes(current)
+                    self._goes_over(local, current)
                 last = last if isinstance(last, ast.Return) else None
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
                 if not fans_out(node, current) and _runs_per_element(current, child, facts.parent.get(current)):
-                    local.passes(current)
+                    self._goes_over(local, current)
             else:
                 if child in self.roots.aside:
                     local.hold(self.guards.of(OTHER_COMMAND), current)
@@ -306,6 +316,14 @@ class Places:
         if scope in self.roots.functions:
             local.root = scope.node
         return local.end()
+
+    def _goes_over(self, local: Local, loop: ast.AST) -> None:
+        """Count a loop, or note that it has as many rounds as one that collected for it."""
+        collecting = self.roots.collected.get(loop)
+        if collecting is None:
+            local.passes(loop)
+        else:
+            local.collected = local.collected or (loop, collecting)
 
     def _bound(self, node: ast.AST, child: ast.AST, facts: FileFacts) -> Bound | None:
         """The guard that a node puts on one of its children."""

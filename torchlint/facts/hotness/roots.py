@@ -16,6 +16,7 @@ from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.around import branches, enclosing_loop, unlooped
 from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
+from torchlint.facts.hotness.collected import loops_over_collected
 from torchlint.facts.hotness.entering import MOST
 from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.exemptions import (
@@ -63,7 +64,8 @@ class Roots:
     one, with no loop between; ``aside`` the statements that run instead of a step, when a worker
     is sent another command; ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are
     handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found. ``exempt`` are
-    the calls and loops with a step or an update in them that make nothing hot.
+    the calls and loops with a step or an update in them that make nothing hot; ``collected`` the loops that have as
+    many rounds as one of the ``loops``, each with that one.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Roots:
     given: dict[Scope, EntryPoint] = field(default_factory=dict)
     begun: dict[FileFacts, list[Begun]] = field(default_factory=dict)
     exempt: dict[ast.AST, Exemption] = field(default_factory=dict)
+    collected: dict[ast.AST, ast.AST] = field(default_factory=dict)
 
     def edited(self, project: Project, graph: CallGraph, values: Values, guards: Guards, edits: FileEdits) -> Roots:
         """The roots of a project in which files were edited: what begins in the rest is not looked for again."""
@@ -121,6 +124,8 @@ def _found_roots(
     roots.fitting = fitting(project, roots.loops, roots.functions)
     _protocols(project, roots)
     _drive(project, graph, roots)
+    for facts in project.files.values():
+        roots.collected.update(loops_over_collected(project, facts, _loops_of(facts, roots)))
     return roots
 
 

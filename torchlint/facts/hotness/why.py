@@ -97,7 +97,10 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
         kinds = heat.roots.loops.get(local.root) or heat.roots.functions.get(scope) or {"step"}
         inside = local.root is not scope.node
         frequency = heat.rooted(scope, local.root)
-        yield faith + (0 if inside else 100), _way(heat, links, frequency, _work(kinds), local.root if inside else None)
+        yield (
+            faith + (0 if inside else 100),
+            _way(heat, links, frequency, _origin(kinds, local), local.root if inside else None),
+        )
         if inside:
             return
     entry = heat.entry(scope, local)
@@ -106,6 +109,12 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
         yield faith, _way(heat, links, seed.frequency, seed.label, None)
     if local.episode is not None:
         yield faith + 50, _way(heat, links, Frequency.ONCE, "around loops that step or train", local.episode)
+
+
+def _origin(kinds: frozenset[str] | set[str], local: Local) -> str:
+    """What a root does, and the loop that goes over what it collects."""
+    later = f"; the loop in line {getattr(local.reader, 'lineno', 0)} goes over what it collects"
+    return _work(kinds) + (later if local.reader is not None else "")
 
 
 def _work(kinds: frozenset[str] | set[str]) -> str:

@@ -9,11 +9,11 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
-from torchlint.facts.code.nesting import LoopNode, around, inside
+from torchlint.facts.code.nesting import LoopNode, around, inside, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.state.effects import Sides, nodes_of
+from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind

@@ -8,11 +8,10 @@ from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.nesting import LoopNode, around
+from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind, Picked, Value

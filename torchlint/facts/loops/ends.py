@@ -10,10 +10,10 @@ from dataclasses import field
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.naming import own_mentions
-from torchlint.facts.code.nesting import LoopNode, stored_before
+from torchlint.facts.code.nesting import LoopNode, code_of, nodes_of, stored_before
 from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
 from torchlint.facts.code.tree import walk
-from torchlint.facts.state.effects import Sides, code_of, nodes_of
+from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names

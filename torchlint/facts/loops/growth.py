@@ -10,11 +10,10 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
-from torchlint.facts.code.nesting import LoopNode, around, stored_before
+from torchlint.facts.code.nesting import LoopNode, around, code_of, stored_before
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
-from torchlint.facts.state.effects import code_of
 from torchlint.late import dataclass
 from torchlint.models import method_names
 from torchlint.rule import Kind

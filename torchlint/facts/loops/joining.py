@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
-from torchlint.facts.code.nesting import LoopNode
+from torchlint.facts.code.nesting import LoopNode, code_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.state.effects import code_of
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 

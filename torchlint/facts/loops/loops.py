@@ -10,13 +10,13 @@ from functools import cached_property
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
-from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, stored_before
+from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import children
 from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining
-from torchlint.facts.state.effects import PARAMETERS, Effects, Sides, nodes_of
+from torchlint.facts.state.effects import PARAMETERS, Effects, Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names, method_names

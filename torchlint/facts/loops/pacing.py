@@ -11,11 +11,10 @@ from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.nesting import LoopNode, around, inside
+from torchlint.facts.code.nesting import LoopNode, around, inside, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.guards import Guards
-from torchlint.facts.state.effects import nodes_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind

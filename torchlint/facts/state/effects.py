@@ -13,10 +13,10 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope, is_super
+from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
+from torchlint.facts.code.nesting import body_of, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import children
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, method_names
@@ -79,26 +79,6 @@ def _wholes(text: str) -> Iterator[str]:
     while text:
         yield text
         text = text.rpartition(".")[0]
-
-
-def nodes_of(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes of some code but those of functions and classes that it defines."""
-    todo = list(body)
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, NESTED):
-            todo.extend(children(node))
-
-
-def code_of(function: Scope) -> Iterator[ast.AST]:
-    """All nodes of a function's or module's own code."""
-    return nodes_of(_body(function.node))
-
-
-def _body(node: ast.AST) -> list[ast.AST]:
-    body = getattr(node, "body", [])
-    return list(body) if isinstance(body, list) else [body]
 
 
 @dataclass(eq=False, slots=True)
@@ -243,7 +223,7 @@ class Sides(Fact):
 
     def _function(self, function: Scope) -> Effects:
         """The effects of a function on what outlives its call, in names of its parameters and of the module."""
-        found = self.of(function.file, _body(function.node))
+        found = self.of(function.file, body_of(function.node))
         if EVERYTHING in found.reads or len(found.reads) + len(found.writes) > _MANY:
             return _ANYTHING
         own = {name for name, bound in function.bindings.items() if bound[0].how is not Bind.PARAM}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
@@ -13,9 +13,10 @@ from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, NESTED, Bind, FileFacts, Scope
+from torchlint.facts.code.nesting import code_of, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import children, walk
+from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import last_names, method_names
@@ -116,9 +117,7 @@ class Escapes(Fact):
         while todo:
             inner, free = todo.pop()
             free = free - inner.bindings.keys()
-            body = getattr(inner.node, "body", [])
-            parts = nodes_of(body if isinstance(body, list) else [body])
-            if free and any(isinstance(part, ast.Name) and part.id in free for part in parts):
+            if free and any(isinstance(part, ast.Name) and part.id in free for part in code_of(inner)):
                 return True
             todo.extend((deeper, free) for deeper in inner.inner if free)
         return False
@@ -357,13 +356,3 @@ def _runs_code(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast
 def _binds_names(target: ast.expr) -> bool:
     """Whether a target binds names alone, no attributes or items."""
     return not any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in walk(target))
-
-
-def nodes_of(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes of a block, without those of functions and classes defined in it."""
-    todo: list[ast.AST] = list(reversed(body))
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, NESTED):
-            todo.extend(reversed(list(children(node))))

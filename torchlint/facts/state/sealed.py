@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import field
 
 from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_super
-from torchlint.facts.state.escape import Escapes, is_in_place, nodes_of
+from torchlint.facts.code.nesting import nodes_of
+from torchlint.facts.state.escape import Escapes, is_in_place
 from torchlint.facts.state.replaced import Replaced
 from torchlint.facts.values.spaces import is_space
 from torchlint.late import dataclass, regex

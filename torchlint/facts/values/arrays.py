@@ -50,6 +50,9 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
     if rule == "reduce":
         whole = len(call.args) == 1 and keyword(call, "axis") is None and keyword(call, "keepdims") is None
         return Value(Kind.SCALAR) if whole else NDARRAY if last not in ("dot",) else UNKNOWN
+    if rule == "parts":
+        rank = first.rank if first.kind is Kind.NDARRAY else None
+        return list_of(replace(_made_of("asarray", first), rank=rank, shaped=rank is None))
     return NUMBER if rule == "number" else None
 
 
@@ -174,7 +177,10 @@ def mapped(name: str) -> Value:
 
 def _random(last: str, call: ast.Call, of: Of) -> Value | None:
     if last in table()["numpy_random"]["array"]:
-        return Value(Kind.NDARRAY, shaped=True)
+        given = of(call.args[0]) if last == "permutation" and call.args else UNKNOWN
+        whole = given.kind is Kind.NUMBER and given.dtype == "int"  # as of ``arange``
+        dtype = "int64" if whole else given.dtype if given.kind is Kind.NDARRAY else None
+        return Value(Kind.NDARRAY, dtype=dtype, shaped=True)
     if last not in table()["numpy_random"]["sized"]:
         return None
     dtype = table()["numpy_random"]["dtypes"].get(last) if keyword(call, "dtype") is None else None

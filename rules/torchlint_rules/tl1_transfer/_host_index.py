@@ -1,0 +1,371 @@
+"""An index on the host that tensors on a device are indexed with, each time copied there: what TL107 asks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
+
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import fresh_name, mentions_of
+from torchlint.facts.code.nesting import unconditional
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.facts.finders import Finder
+from torchlint.facts.flow.whereabouts import Whereabouts
+from torchlint.facts.state.effects import Sides, together
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.rule import Device, Kind
+from torchlint.rule.site import Site
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+_WIDE = "int64"
+_WHOLE = frozenset({"int8", "int16", "int32", _WIDE})
+_LIBRARIES = ("numpy.", "torch.", "random.", "builtins.")
+# What these make is new, whatever they are given.
+_DRAWING = ("numpy.random.", "torch.rand", "random.")
+_PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE, Kind.DTYPE, Kind.DEVICE, Kind.SCALAR})
+_FIXED = _PLAIN | {
+    *(Kind.DICT, Kind.TUPLE, Kind.OPTIMIZER, Kind.MODULE, Kind.DISTRIBUTION, Kind.ENV, Kind.INSTANCE),
+    *(Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE),
+}
+"""What has no elements that an index may share."""
+_Use = tuple[ast.Subscript, ast.Name]
+
+
+@dataclass(frozen=True, slots=True)
+class HostIndex:
+    """An index on the host, and how it is moved once.
+
+    Attributes:
+        name: what it is called. moved: the expression that moves it, with the module ``torch`` called ``{torch}``;
+            empty where no tensor says where to. target: the name of what that gives.
+        first: the statement before which it is moved.
+        replaced: where a new name takes the place of the old one; nothing where the name stays, as in a function
+            without types whose index is for tensors alone.
+        doubt: what is not proven, in words; empty: nothing.
+    """
+
+    name: str
+    moved: str
+    target: str
+    first: ast.stmt
+    replaced: tuple[ast.Name, ...]
+    doubt: str
+
+
+@dataclass(eq=False, slots=True)
+class HostIndices(Finder):
+    """Finds subscripts that copy an index to the device which others copy as well."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    sides: Sides
+    whereabouts: Whereabouts
+    _named: dict[FileFacts, dict[tuple[Scope, str], list[_Use]]] = field(default_factory=dict)
+    _found: dict[tuple[Scope, str], dict[ast.Subscript, HostIndex]] = field(default_factory=dict)
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """The subscripts."""
+        several = (uses for uses in self._uses(file).values() if _may_copy_again(file, uses))
+        nodes = dict.fromkeys(node for uses in several for node, _ in uses)
+        return (node for node in nodes if wanted(node) and self.of(file, node) is not None)
+
+    def of(self, facts: FileFacts, node: ast.Subscript) -> HostIndex | None:
+        """The index of a subscript that is copied for others, too; ``None`` of any other subscript."""
+        function = facts.scope_of(node).function
+        for name in _names(node):
+            key = (function, name.id)
+            if key not in self._found:
+                uses = self._uses(facts).get(key, ())
+                self._found[key] = dict(self._of_name(facts, uses)) if _may_copy_again(facts, uses) else {}
+            if node in self._found[key]:
+                return self._found[key][node]
+        return None
+
+    # which subscripts -----------------------------------------------------------------------------------------------
+
+    def _uses(self, facts: FileFacts) -> dict[tuple[Scope, str], list[_Use]]:
+        """The subscripts of a file by a name that stands in their index, and the function they run in."""
+        found = self._named.get(facts)
+        if found is None:
+            found = self._named[facts] = {}
+            for node in facts.subscripts:
+                for name in _names(node):
+                    found.setdefault((facts.scope_of(node).function, name.id), []).append((node, name))
+        return found
+
+    def _of_name(self, facts: FileFacts, uses: Sequence[_Use]) -> Iterator[tuple[ast.Subscript, HostIndex]]:
+        """The subscripts with an index of one name that copy it, each with what they share."""
+        by_binding: dict[Binding, list[_Use]] = {}
+        for node, name in uses:
+            bindings = self.project.reaching(facts, name).bindings
+            if len(bindings) == 1 and self._is_copied(facts, node, name):
+                by_binding.setdefault(bindings[0], []).append((node, name))
+        for binding, found in by_binding.items():
+            left = sorted(found, key=lambda use: (use[0].lineno, use[0].col_offset))
+            while left:
+                members = self._members(facts, left)
+                if members and isinstance(binding.stmt, ast.stmt):
+                    made = self._made(facts, binding, members)
+                    yield from ((node, made) for node, _ in members)
+                left = [use for use in left[1:] if use not in members]
+
+    def _is_copied(self, facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
+        """Whether a subscript takes elements of a tensor, off the host, by several whole numbers on the host."""
+        index = self.values.of(facts, name)
+        match index.kind:
+            case Kind.NDARRAY:
+                copied = index.dtype in (None, *_WHOLE)
+            case Kind.LIST:
+                copied = index.element.kind is Kind.NUMBER and index.element.dtype in (None, "int")
+            case _:
+                whole = index.kind is Kind.TENSOR and index.device is Device.CPU and index.dtype in (None, *_WHOLE)
+                copied = whole and index.has_axes
+        if not copied:
+            return False
+        base = self.values.of(facts, node.value)
+        return base.kind is Kind.TENSOR and base.device is not Device.CPU
+
+    def _members(self, facts: FileFacts, uses: Sequence[_Use]) -> list[_Use]:
+        """The first subscript with those that come after it in its block, where the index may be moved before it.
+
+        Nothing where only one of them is sure to run, and once.
+        """
+        first = facts.statement(uses[0][0])
+        if not isinstance(first, _SIMPLE) or first not in facts.places or facts.scope_of(first).kind == "class":
+            return []
+        block, index = facts.places[first]
+        members = [use for use in uses if _place(facts, use[0], block) >= index]
+        certain = [use for use in members if not _is_conditional(facts, use[0], block)]
+        return members if len(certain) > 1 or any(_is_repeated(facts, *use) for use in members) else []
+
+    # the better form ------------------------------------------------------------------------------------------------
+
+    def _made(self, facts: FileFacts, binding: Binding, members: Sequence[_Use]) -> HostIndex:
+        """How the index of some subscripts is moved once, with what has to be assumed for it."""
+        name, first = members[0][1], facts.statement(members[0][0])
+        assert first is not None
+        inside = {each for _, each in members}
+        every = mentions_of(facts, facts.scope_of(name).function.node, name.id)
+        others = [each for each in every if isinstance(each.ctx, ast.Load) and each not in inside]
+        unread = not any(binding in self.project.reaching(facts, each).bindings for each in others)
+        stays = unread and binding.how is Bind.ASSIGN and not _is_typed(facts.scope_of(name).function)
+        target = name.id if stays else fresh_name(facts, name, f"{name.id}_on_device")
+        anchor = _anchor(first, members)
+        moved = ""
+        doubts: list[str] = []
+        if anchor is not None and not self._is_changed(facts, members):
+            moved, doubts = self._moved(facts, name, ast.unparse(anchor))
+            if not self.whereabouts.alike(facts, [node.value for node, _ in members]):
+                doubts.append("the tensors lie on one device")
+            if not self._stays(facts, binding, members):
+                doubts.append(f"`{name.id}` is not changed in between")
+        replaced = () if stays else tuple(each for _, each in members)
+        return HostIndex(name.id, moved, target, first, replaced, ", and ".join(doubts))
+
+    def _moved(self, facts: FileFacts, name: ast.Name, anchor: str) -> tuple[str, list[str]]:
+        """The expression that moves an index to where a tensor lies, and what is not proven of the index."""
+        value = self.values.of(facts, name)
+        if value.kind is Kind.TENSOR:
+            return f"{name.id}.to({anchor}.device)", []
+        # A list may be empty, and whole numbers of fewer bits are no index of a tensor.
+        narrow = value.kind is Kind.LIST or value.dtype in _WHOLE - {_WIDE}
+        known = value.element.dtype == "int" if value.kind is Kind.LIST else value.dtype is not None
+        wide = ", dtype={torch}.int64" if narrow else ""
+        doubts = [] if known else [f"`{name.id}` holds whole numbers"]
+        return f"{{torch}}.as_tensor({name.id}{wide}, device={anchor}.device)", doubts
+
+    # proofs ---------------------------------------------------------------------------------------------------------
+
+    def _between(self, facts: FileFacts, members: Sequence[_Use]) -> list[ast.AST]:
+        """All that runs from the statement of the first subscript to the last subscript."""
+        first, last = facts.statement(members[0][0]), members[-1][0]
+        assert first is not None
+        block, start = facts.places[first]
+        later = set(facts.ancestors(last))
+        parts = (part for stmt in block[start : _place(facts, last, block) + 1] for part in walk(stmt))
+        return [part for part in parts if part not in later or isinstance(part, ast.stmt)]
+
+    def _is_changed(self, facts: FileFacts, members: Sequence[_Use]) -> bool:
+        """Whether what runs between subscripts changes the index by its name, or is given it for nothing but that."""
+        name = members[0][1].id
+        parts = self._between(facts, members)
+        calls = [part for part in parts if isinstance(part, ast.Call)]
+        if self.sides.overlaps(name, together(self.sides.call(facts, call) for call in calls).writes):
+            return True
+        alone = [part for part in calls if isinstance(facts.parent.get(part), ast.Expr)]
+        given = (each for call in alone for each in (*call.args, *(keyword.value for keyword in call.keywords)))
+        stored = (part.value for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store))
+        return any(isinstance(each, ast.Name) and each.id == name for each in (*given, *stored))
+
+    def _stays(self, facts: FileFacts, binding: Binding, members: Sequence[_Use]) -> bool:
+        """Whether the elements of an index are proven to stay as they are from the first to the last subscript."""
+        name = members[0][1]
+        parts = self._between(facts, members)
+        listed = self.values.of(facts, name).kind is Kind.LIST
+        if not all(self._is_quiet(facts, part, listed=listed) for part in parts):
+            return False
+        calls = [part for part in parts if isinstance(part, ast.Call)]
+        effects = together(self.sides.call(facts, call) for call in calls)
+        runs_others = not effects.known or any(self.graph.callees.get(call) for call in calls)
+        return not runs_others or self._is_own(facts, name, binding, 0)
+
+    def _is_quiet(self, facts: FileFacts, part: ast.AST, *, listed: bool) -> bool:
+        """Whether a node changes no array, list or tensor of the host in place, of which the index may be a part.
+
+        What functions of the project do is asked elsewhere. ``listed``: whether the index is a list.
+        """
+        match part:
+            case ast.Subscript(value=held, ctx=ast.Store() | ast.Del()):
+                return self._is_apart(facts, held, listed=listed)
+            case ast.AugAssign(target=target):
+                held = target.value if isinstance(target, ast.Subscript) else target
+                return self._is_apart(facts, held, listed=listed)
+            case ast.Call(func=func, args=args, keywords=keywords) if isinstance(facts.parent.get(part), ast.Expr):
+                if self._is_library(facts, func):
+                    given = [*args, *(keyword.value for keyword in keywords)]
+                    return all(self.values.of(facts, each).kind in _FIXED for each in given)
+                return not isinstance(func, ast.Attribute) or self._is_apart(facts, func.value, listed=listed)
+        return True
+
+    def _is_apart(self, facts: FileFacts, node: ast.expr, *, listed: bool) -> bool:
+        """Whether changing what an expression holds cannot change the index."""
+        value = self.values.of(facts, node)
+        if value.kind in (Kind.NDARRAY, Kind.LIST):
+            return listed is not (value.kind is Kind.LIST)
+        return value.kind in _FIXED or (value.kind is Kind.TENSOR and (listed or value.device is not Device.CPU))
+
+    def _is_library(self, facts: FileFacts, function: ast.expr) -> bool:
+        return (self.project.qualified(facts, function) or "").startswith(_LIBRARIES)
+
+    def _is_own(self, facts: FileFacts, name: ast.Name, binding: Binding, depth: int) -> bool:
+        """Whether only its function holds what a name is bound to: made there, and indexed or given to libraries."""
+        if depth > 3 or binding.value is None or binding.path:
+            return False
+        function = facts.scope_of(name).function
+        if function.kind == "module" or name.id in function.shared or name.id in function.globals:
+            return False
+        kept = all(self._is_passing(facts, each) for each in mentions_of(facts, function.node, name.id))
+        if binding.how is Bind.ASSIGN:
+            return kept and self._is_made(facts, binding.value, depth)
+        return kept and binding.how is Bind.ELEMENT and self._gives_own(facts, binding.value, depth)
+
+    def _is_passing(self, facts: FileFacts, name: ast.Name) -> bool:
+        """Whether a mention of a name leaves what it holds in the function."""
+        parent = facts.parent.get(name)
+        if isinstance(parent, ast.keyword):
+            parent = facts.parent.get(parent)
+        if isinstance(parent, ast.Call):
+            return self._is_library(facts, parent.func)
+        inside = isinstance(parent, ast.Tuple) and isinstance(facts.parent.get(parent), ast.Subscript)
+        return not isinstance(name.ctx, ast.Load) or inside or isinstance(parent, (ast.Subscript, ast.Yield, ast.For))
+
+    def _is_made(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
+        """Whether an expression gives something new, or a part of what only this function holds."""
+        match node:
+            case ast.Name():
+                bindings = self.project.reaching(facts, node).bindings
+                return len(bindings) == 1 and self._is_own(facts, node, bindings[0], depth + 1)
+            case ast.Subscript(value=inner):
+                return self._is_made(facts, inner, depth)
+            case ast.ListComp():
+                return True
+            case ast.Call(func=func, args=args, keywords=keywords):
+                name = self.project.qualified(facts, func) or ""
+                if name.startswith(_DRAWING):
+                    return True
+                given = [*args, *(keyword.value for keyword in keywords)]
+                library = name.startswith(_LIBRARIES)
+                return library and all(
+                    self._is_number(facts, each) or self._is_made(facts, each, depth) for each in given
+                )
+        return False
+
+    def _is_number(self, facts: FileFacts, node: ast.expr) -> bool:
+        return self.values.of(facts, node).kind in _PLAIN
+
+    def _gives_own(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
+        """Whether what a loop goes over gives elements that nothing else changes while the loop runs a round."""
+        targets = self.graph.callees.get(node, ()) if isinstance(node, ast.Call) else ()
+        if not targets:
+            return self._is_made(facts, node, depth)
+        if len(targets) != 1 or node in self.graph.weak:
+            return False
+        (function,) = targets
+        given = [each.value if isinstance(each, ast.Yield) else None for each in function.yields]
+        return bool(given) and all(
+            value is not None and self._is_made(function.file, value, depth + 1) for value in given
+        )
+
+
+def _names(node: ast.Subscript) -> Iterator[ast.Name]:
+    """The names that stand as parts of an index."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return (part for part in parts if isinstance(part, ast.Name))
+
+
+def _anchor(first: ast.stmt, members: Iterable[_Use]) -> ast.expr | None:
+    """A tensor with a name that the first statement indexes in any case: it says where to move the index."""
+    certain = set(unconditional(first))
+    bases = [node.value for node, _ in members if node in certain]
+    return next((base for base in bases if _is_chain(base)), None)
+
+
+def _is_chain(node: ast.expr) -> bool:
+    """Whether an expression is a name, or attributes of one."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _place(facts: FileFacts, node: ast.AST, block: Sequence[ast.stmt]) -> int:
+    """Where a node stands in a block: the index of the statement that holds it, -1 where none does."""
+    for part in (node, *facts.ancestors(node)):
+        if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
+            return facts.places[part][1]
+    return -1
+
+
+def _may_copy_again(facts: FileFacts, uses: Sequence[_Use]) -> bool:
+    """Whether a name indexes something more than once."""
+    return len(uses) > 1 or any(_is_repeated(facts, *use) for use in uses)
+
+
+def _is_conditional(facts: FileFacts, node: ast.AST, block: Sequence[ast.stmt]) -> bool:
+    """Whether a branch that a block holds decides whether a node runs."""
+    for part in facts.ancestors(node):
+        if isinstance(part, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.Match)):
+            return True
+        if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
+            return False
+    return False
+
+
+def _is_typed(function: Scope) -> bool:
+    """Whether a function has annotations: in its code a name keeps its type."""
+    node = function.node
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return node.returns is not None or any(each.annotation is not None for each in every)
+
+
+def _is_repeated(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
+    """Whether a comprehension indexes something else by one name in each round."""
+    for part in facts.ancestors(node):
+        if isinstance(part, ast.stmt):
+            return False
+        if isinstance(part, COMPREHENSIONS):
+            bound = {each.id for loop in part.generators for each in walk(loop.target) if isinstance(each, ast.Name)}
+            mentioned = {each.id for each in walk(node.value) if isinstance(each, ast.Name)}
+            return name.id not in bound and bool(bound & mentioned)
+    return False
+
+
+def host_index(site: Site) -> HostIndex | None:
+    """The index of a subscript that is copied for others, too; ``None`` of any other node."""
+    return site.fact(HostIndices).of(site.file, site.twin) if isinstance(site.twin, ast.Subscript) else None
