@@ -55,6 +55,21 @@ def test_a_row_decides_what_a_call_runs(name: str, text: str) -> None:
     assert runs(code.file(), call, code.analyses[Values]) == (found.runs or "")
 
 
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("i, (a, e) in enumerate(zip(actions, envs))", "one of several environments"),
+        ("i, (e, a) in enumerate(zip(actions, envs))", "environment"),
+        ("e in list(reversed(envs))", "one of several environments"),
+        ("e in sorted(envs)", "environment"),
+    ],
+)
+def test_an_environment_is_drawn_from_its_place_in_what_a_loop_goes_over(head: str, row: str) -> None:
+    code = Code(f"for {head}:\n    e.step(a)\n")
+    found = deciding(code.file(), code.node("e.step(a)"), code.analyses[Values])
+    assert (found.name if found is not None else "environment") == row
+
+
 @pytest.mark.parametrize("text", ["step(1)", "x.step()", "meter.update()", "env.step()", "x.backward_hook()"])
 def test_other_calls_begin_nothing(text: str) -> None:
     code = Code(text)
@@ -73,6 +88,12 @@ def test_what_is_not_exempt_names_no_exemption() -> None:
     code = Code("def act(env):\n    g(1)\n    for x in y:\n        env.step(x)\n")
     found = explain(code.analyses[Heat], code.file(), code.node("g(1)"))
     assert [reason for reason in found.reasons if "nothing hot begins" in reason] == []
+
+
+@pytest.mark.parametrize(("rounds", "expected"), [(4, Frequency.ONCE), (5, Frequency.STEP)])
+def test_a_trial_has_fewer_than_five_rounds(rounds: int, expected: Frequency) -> None:
+    code = Code(f"def main(env):\n    for _ in range({rounds}):\n        g(1)\n        env.step(1)\nmain(1)\n")
+    assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
 
 
 def test_every_row_has_a_case_and_a_name_of_its_own() -> None:

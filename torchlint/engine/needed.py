@@ -9,6 +9,7 @@ from torchlint.engine.run import EngineRun
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.flow.flow import Flow
@@ -68,7 +69,7 @@ def _calls(facts: FileFacts, rows: frozenset[int]) -> Iterator[tuple[int, ast.Ca
 
 def _why(analyses: Analyses, facts: FileFacts, call: ast.Call, *, sends: bool) -> str:
     func = call.func
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    name = last_name(func)
     if name in _SENDING and call.args:
         alone = not analyses[Constants].of(facts, call.args[0]) and not _is_one_of_many(facts, call)
         return _SENT if alone else ""

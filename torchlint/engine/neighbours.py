@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from torchlint.engine.fix_checks import BrokenFixError, Reading, check
 from torchlint.engine.rows import SourceRows
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import walk
 from torchlint.models import last_names
 from torchlint.rule import Edit
@@ -69,7 +70,7 @@ def _same_mode(one: _Block, other: _Block) -> bool:
         return False
     call = one.items[0].context_expr
     func = call.func if isinstance(call, ast.Call) else None
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    name = last_name(func)
     alone = len(one.items) == len(other.items) == 1
     return name in _GUARDS and alone and ast.dump(one.items[0]) == ast.dump(other.items[0])
 

@@ -10,6 +10,7 @@ from torchlint import cst
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import is_false
 from torchlint.late import regex
 from torchlint.rule import Change, Fix, Kind, Option, Site
 from torchlint.rule.build import expression, module_for, source
@@ -111,7 +112,7 @@ def _debug_flag(site: Site) -> str | None:
     while scope is not None and scope.kind == "function":
         for name in scope.params:
             default = scope.bindings[name][0].value
-            if _FLAG.search(name) and len(scope.bindings[name]) == 1 and _is_false(default):
+            if _FLAG.search(name) and len(scope.bindings[name]) == 1 and is_false(default):
                 return name
         owner = scope.method_of
         if owner is not None and scope.self_name:
@@ -134,13 +135,9 @@ def _debug_attribute(site: Site, owner: Scope) -> str | None:
 
 
 def _false_by_default(scope: Scope, value: ast.expr | None) -> bool:
-    if _is_false(value):
+    if is_false(value):
         return True
     if not isinstance(value, ast.Name):
         return False
     bound = scope.bindings.get(value.id, [])
-    return len(bound) == 1 and bound[0].how is Bind.PARAM and _is_false(bound[0].value)
-
-
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
+    return len(bound) == 1 and bound[0].how is Bind.PARAM and is_false(bound[0].value)

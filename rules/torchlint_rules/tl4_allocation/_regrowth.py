@@ -9,7 +9,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, FileFacts
 from torchlint.facts.code.nesting import around, head, inside, nodes_of, stored_before
-from torchlint.facts.code.tree import children, names_in, walk
+from torchlint.facts.code.tree import children, names_in, subscripted, walk
 from torchlint.facts.loops.loops import Loops
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
@@ -72,7 +72,7 @@ class Regrowth(Fact):
     def _reads(self, facts: FileFacts, stmt: ast.Assign, root: ast.Name, loop: _Loop) -> Iterator[ast.AST]:
         """What a loop reads of the container or name, besides what grows it, its length and its keys."""
         own = set(walk(stmt))
-        dotted = ast.unparse(_base(stmt.targets[0]))
+        dotted = ast.unparse(subscripted(stmt.targets[0]))
         sides = self.loops.sides
         for part in nodes_of(inside(loop)):
             if part in own or self._grows(facts, part, dotted):
@@ -89,7 +89,7 @@ class Regrowth(Fact):
         current: ast.AST | None = node
         while isinstance(current, ast.expr):
             current = facts.parent.get(current)
-        if not isinstance(current, ast.Assign) or ast.unparse(_base(current.targets[0])) != dotted:
+        if not isinstance(current, ast.Assign) or ast.unparse(subscripted(current.targets[0])) != dotted:
             return False
         value, text = current.value, ast.unparse(current.targets[0])
         if not isinstance(value, ast.Call) or self.loops.values.project.qualified(facts, value.func) not in _JOINS:
@@ -101,12 +101,6 @@ def _pieces(call: ast.Call) -> list[ast.expr]:
     """What a concatenation joins: the elements of its first argument, of ``np.append`` the first two arguments."""
     first = call.args[0] if call.args else None
     return list(first.elts) if isinstance(first, (ast.List, ast.Tuple)) else call.args[:2]
-
-
-def _base(target: ast.expr) -> ast.expr:
-    while isinstance(target, ast.Subscript):
-        target = target.value
-    return target
 
 
 def _root(target: ast.expr) -> ast.Name | None:
@@ -136,7 +130,7 @@ def _bound_in(loop: _Loop) -> set[str]:
 
 def _made_longer(loop: _Loop, target: ast.expr) -> bool:
     """Whether a target is an item of a list counted from its end, ``rows[-1]``, and a loop adds elements to that."""
-    dotted = ast.unparse(_base(target))
+    dotted = ast.unparse(subscripted(target))
     calls = (part for part in nodes_of(inside(loop)) if isinstance(part, ast.Call))
     adding = (call.func for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING)
     from_end = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.UnaryOp)

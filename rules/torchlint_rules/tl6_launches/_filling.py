@@ -7,6 +7,7 @@ import ast
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import nodes_of
+from torchlint.facts.code.tree import is_number
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names
@@ -59,12 +60,8 @@ class Filling(Fact):
         if self.values.project.qualified(facts, made.func) not in _MADE:
             return False
         value = self.values.of(facts, base)
-        column = isinstance(made.args[0], ast.Tuple) and _is_one(made.args[0].elts[-1]) if made.args else False
+        column = isinstance(made.args[0], ast.Tuple) and is_number(made.args[0].elts[-1], 1) if made.args else False
         return value.kind is Kind.TENSOR and (value.rank == 1 or (value.rank == 2 and column))
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 1
 
 
 def _is_read(loop: ast.For, name: str, target: ast.Subscript) -> bool:

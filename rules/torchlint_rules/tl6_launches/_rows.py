@@ -10,7 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, head, inside, nodes_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import first_index, walk
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -75,7 +75,7 @@ class Rows(Fact):
             node = node.value
         over, index = head(loop), node
         if isinstance(node, ast.Subscript):
-            index = _first(node)
+            index = first_index(node)
             if isinstance(index, ast.Slice):
                 index, single = _only(index) or index, True
         if over is None or not isinstance(index, ast.Name) or not _is_bound_by(loop, index):
@@ -129,10 +129,6 @@ class Rows(Fact):
 def _is_part(node: ast.Subscript) -> bool:
     """Whether a subscript takes a part of an element by a literal key: ``o["image"]``."""
     return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, (str, int))
-
-
-def _first(node: ast.Subscript) -> ast.expr:
-    return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
 
 
 def _only(index: ast.Slice) -> ast.expr | None:

@@ -11,6 +11,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
@@ -67,7 +68,7 @@ class Enumerating(Fact):
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in _WHOLE and not node.args:
             return self._whole(facts, func.value, listed=listed, depth=depth + 1)
-        word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        word = last_name(func)
         if word in _LISTS and node.args and node not in self.graph.callees:
             builds = listed or word in ("list", "tuple", "sorted", "array", "asarray")
             return self._whole(facts, node.args[0], listed=builds, depth=depth + 1)

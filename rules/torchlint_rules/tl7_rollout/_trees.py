@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import nodes_of
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import is_number, walk
 
 # Decorators of functions that do not run as Python.
 _COMPILING = frozenset({"njit", "jit", "vectorize", "guvectorize", "cfunc", "pythran", "compile"})
@@ -28,7 +29,7 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef):
         scope = facts.scope_of(node.body[0])
         parts = list(nodes_of(node.body))
-        calls = [part for part in parts if isinstance(part, ast.Call) and _name(part.func) == scope.name]
+        calls = [part for part in parts if isinstance(part, ast.Call) and last_name(part.func) == scope.name]
         moved = {name for name, value in _assigned(node.body) if _steps(value)}
         given = [value for call in calls for value in call.args]
         steps = any(_steps(value) or (isinstance(value, ast.Name) and value.id in moved) for value in given)
@@ -63,21 +64,17 @@ def _steps(value: ast.expr) -> bool:
     while isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.BitOr, ast.BitXor)):
         value = value.left if isinstance(value.right, ast.Constant) else value.right
     if not isinstance(value, ast.BinOp):
-        return isinstance(value, ast.Call) and _name(value.func) == "int" and any(map(_halves, value.args))
+        return isinstance(value, ast.Call) and last_name(value.func) == "int" and any(map(_halves, value.args))
     left, right = value.left, value.right
     if isinstance(value.op, ast.Mult):
-        return _is(left, 2) or _is(right, 2)
+        return is_number(left, 2) or is_number(right, 2)
     if isinstance(value.op, ast.FloorDiv):
-        return _is(right, 2)
-    return isinstance(value.op, (ast.LShift, ast.RShift)) and _is(right, 1)
+        return is_number(right, 2)
+    return isinstance(value.op, (ast.LShift, ast.RShift)) and is_number(right, 1)
 
 
 def _halves(value: ast.expr) -> bool:
-    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and _is(value.right, 2)
-
-
-def _is(node: ast.expr, number: int) -> bool:
-    return isinstance(node, ast.Constant) and node.value == number
+    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and is_number(value.right, 2)
 
 
 def _is_carried(body: Iterable[ast.AST], names: set[str]) -> bool:
@@ -98,9 +95,3 @@ def _indexes(body: Iterable[ast.AST], names: set[str]) -> bool:
         and any(isinstance(inner, ast.Name) and inner.id in names for inner in walk(part.slice))
     ]
     return bool(indexed) and not any(isinstance(part, ast.Attribute) and part.value in indexed for part in parts)
-
-
-def _name(func: ast.expr) -> str:
-    if isinstance(func, ast.Attribute):
-        return func.attr
-    return func.id if isinstance(func, ast.Name) else ""

@@ -49,17 +49,14 @@ class Additions:
         """Whether the object whose attribute a function adds to may be an instance of a class."""
         owner = scope.method_of
         if owner is not None and base == scope.self_name:
-            return self._related(cls, owner.dotted)
+            return self.project.related(cls, owner.dotted)
         whole = _whole(scope.file, node)
         return whole is None or self._fits(cls, self.values.of(scope.file, whole))
 
     def _fits(self, cls: str, value: Value) -> bool:
         if not value.known:
             return True
-        return any(self._related(cls, name) for name in value.name.split("|"))
-
-    def _related(self, one: str, other: str) -> bool:
-        return one in self.project.ancestry(other) or other in self.project.ancestry(one)
+        return any(self.project.related(cls, name) for name in value.name.split("|"))
 
     def _read(self) -> _Added:
         """By attribute, what any function of the project puts into it, and the text of the object that has it.

@@ -14,6 +14,7 @@ from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.training import Reader, Table
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.sources import Sources
@@ -185,7 +186,7 @@ class Networks(Fact):
         if not isinstance(origin.root, Scope) or depth < 0 or source.path[depth:] != origin.path:
             return False
         owners = self.tracer.classes(source, depth)
-        return not owners or any(self.tracer.related(owner, origin.root.dotted) for owner in owners)
+        return not owners or any(self.project.related(owner, origin.root.dotted) for owner in owners)
 
     def _copies(self, facts: FileFacts, value: ast.expr) -> bool:
         calls = [part for part in walk(value) if isinstance(part, ast.Call) and part.args]
@@ -220,7 +221,7 @@ class Networks(Fact):
     def _may_hold(self, whole: str, part: str) -> bool:
         found = self._holding.get((whole, part))
         if found is None:
-            found = any(self.tracer.related(part, cls) for cls in self._inside(whole))
+            found = any(self.project.related(part, cls) for cls in self._inside(whole))
             self._holding[whole, part] = found
         return found
 
@@ -245,11 +246,11 @@ class Networks(Fact):
         return {name for name in names if name in self.project.classes}
 
     def _same_class(self, one: object, other: object) -> bool:
-        return isinstance(one, Scope) and isinstance(other, Scope) and self.tracer.related(one.dotted, other.dotted)
+        return isinstance(one, Scope) and isinstance(other, Scope) and self.project.related(one.dotted, other.dotted)
 
     def _views_meet(self, origin: ModuleOrigin, root: Scope, path: tuple[str, ...]) -> bool:
         return any(
-            self.tracer.related(cls, root.dotted) and _compared(rest, path) is not _Tie.NONE
+            self.project.related(cls, root.dotted) and _compared(rest, path) is not _Tie.NONE
             for cls, rest in self.tracer.views(origin)
         )
 
@@ -282,7 +283,7 @@ def _is_called_target(node: ast.expr) -> bool:
     """Whether the last name of an expression says that it is a target network."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    name = last_name(node)
     if name == "module" and isinstance(node, ast.Attribute):
         return _is_called_target(node.value)
     return bool(_TARGET.search(name))

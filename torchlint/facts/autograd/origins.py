@@ -11,6 +11,7 @@ from torchlint.facts.code.callers import passed, stores_of, unpacked
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.dataflow.sources import Sources
@@ -281,10 +282,6 @@ class Tracer(Fact):
             names = [part for name in names if name for part in self.values.attribute(name, step).name.split("|")]
         return [name for name in names if name in self.project.classes]
 
-    def related(self, one: str, other: str) -> bool:
-        """Whether an instance may be of both classes."""
-        return one in self.project.ancestry(other) or other in self.project.ancestry(one)
-
 
 def _unwrapped(node: ast.expr) -> ast.expr:
     """An expression without the methods that give the module itself."""
@@ -298,5 +295,5 @@ def _wraps(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call) or not node.args:
         return False
     func = node.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    last = last_name(func)
     return last in _WRAPPERS and isinstance(_unwrapped(node.args[0]), (ast.Name, ast.Attribute, ast.Subscript))

@@ -9,6 +9,7 @@ from dataclasses import field
 
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.sources import Sources
@@ -110,7 +111,7 @@ class Reader:
 
     def _call(self, table: Table, facts: FileFacts, call: ast.Call) -> None:
         func = call.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        last = last_name(func)
         if isinstance(func, ast.Attribute):
             if last == "requires_grad_":
                 self._asked(table, facts, call, func.value)

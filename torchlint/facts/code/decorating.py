@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from torchlint.facts.code.model import Scope, decorators
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import RELAYING
 from torchlint.models import last_names
@@ -39,7 +40,7 @@ def _keeps(project: Project, function: Scope, decorator: ast.expr, configured: b
     name = project.qualified(function.file, decorator) or ""
     own = project.functions.get(name)
     if own is None:
-        last = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+        last = last_name(decorator)
         return name in RELAYING or (last in _KEEPING and name not in project.classes)
     return all(map(_hands_on, _returned(own))) and bool(own.returns) if configured else _hands_on(own)
 

@@ -12,6 +12,7 @@ from dataclasses import field
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values.calls import PARTIAL
@@ -148,7 +149,7 @@ class _Finder:
         if self.graph.callees.get(call) and call not in self.graph.weak:
             return  # the project's own function: what it does with a function is known
         func = call.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        last = last_name(func)
         if last == "next" and call.args:
             self._drawn(facts, call.args[0], call)
             return

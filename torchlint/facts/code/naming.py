@@ -42,13 +42,18 @@ def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str]
     return name
 
 
+def last_name(node: ast.AST | None) -> str:
+    """The last component of a name or attribute chain, else empty."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def rightmost_name(node: ast.expr) -> str:
     """The last name of what an expression names, calls or takes an item of: ``env`` of ``self.envs[0].env(1)``."""
     while isinstance(node, (ast.Subscript, ast.Call)):
         node = node.value if isinstance(node, ast.Subscript) else node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+    return last_name(node)
 
 
 def _by_name(nodes: Iterable[ast.AST]) -> dict[str, list[ast.Name]]:

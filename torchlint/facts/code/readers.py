@@ -8,6 +8,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
+from torchlint.facts.code.tree import is_docstring
 from torchlint.late import dataclass
 from torchlint.models import method_names
 
@@ -46,7 +47,7 @@ def _copies(function: Scope) -> bool:
     if isinstance(node, ast.Lambda):
         result = node.body
     elif isinstance(node, FUNCTIONS):
-        body = [stmt for stmt in node.body if not _is_text(stmt)]
+        body = [stmt for stmt in node.body if not is_docstring(stmt)]
         if len(body) == 1 and isinstance(body[0], ast.Return):
             result = body[0].value
     methods: list[str] = []
@@ -61,7 +62,3 @@ def _copies(function: Scope) -> bool:
         result = result.value
     given = function.params[1:] if function.self_name else function.params
     return isinstance(result, ast.Name) and result.id in given[:1] and any(method in _COPIES for method in methods)
-
-
-def _is_text(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchlint.facts.code.model import FileFacts, Scope, decorators
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
@@ -51,7 +52,7 @@ class Registering:
                 for scope in facts.scopes:
                     written = getattr(scope.node, "decorator_list", [])
                     for plain, whole in zip(decorators(scope.node), written, strict=True):
-                        last = plain.attr if isinstance(plain, ast.Attribute) else getattr(plain, "id", "")
+                        last = last_name(plain)
                         found = Decorated(scope, facts, plain, plain is not whole)
                         self._named.setdefault(last, []).append(found)
         return self._named.get(name, ())

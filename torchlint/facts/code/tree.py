@@ -74,3 +74,30 @@ def conjuncts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
             yield from conjuncts(part, truth)
     else:
         yield test, truth
+
+
+def is_number(node: ast.expr | None, number: int) -> bool:
+    """Whether an expression is a literal that equals a number; true and false equal one and zero."""
+    return isinstance(node, ast.Constant) and node.value == number
+
+
+def is_false(node: ast.expr | None) -> bool:
+    """Whether an expression is the literal ``False``."""
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def is_docstring(stmt: ast.stmt) -> bool:
+    """Whether a statement is a literal alone, such as a docstring."""
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+
+
+def subscripted(node: ast.expr) -> ast.expr:
+    """What an element is taken out of, at any depth: ``x`` of ``x[0][1]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def first_index(node: ast.Subscript) -> ast.expr:
+    """The first index of a subscript."""
+    return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.model import is_super
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.store import Ground, fields_of
-from torchlint.facts.values.operators import last_name
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, function_names, method_names
 from torchlint.models.protocols import logging_method, logs, named
@@ -137,7 +137,7 @@ class CallContexts:
         if func.attr in _LOG_METHODS or self._framework_logs(spot, func):
             return True
         receiver = func.value.func if isinstance(func.value, ast.Call) else func.value
-        last = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
+        last = last_name(receiver)
         value = self.ground.values.of(spot.facts, func.value)
         if value.kind in _CONTAINERS:
             return False

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint.facts.code.model import COMPREHENSIONS
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import tests_for
 from torchlint.models import Word, last_names, method_names
@@ -83,7 +84,7 @@ def sets_up(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     compared = [t for t in tests if isinstance(t, ast.Compare) and isinstance(t.ops[0], ast.Eq)]
     if not any(_is_zero(part.comparators[0]) for part in compared):
         return False
-    names = (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in _calls(block))
+    names = (last_name(func) for func in _calls(block))
     return any(_SETS_UP.fits(name) for name in names)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Container
 
 from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
 from torchlint.models import Word, last_names, method_names
@@ -113,7 +114,7 @@ def is_reset(test: ast.expr, *, running: bool = False) -> bool:
         key = test.left.value if isinstance(test.left, ast.Constant) else None
         ended = isinstance(test.ops[0], ast.In) and isinstance(key, str) and _EPISODE_KEY.fits(key)
         return (told or ended) and not running
-    name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
+    name = last_name(test)
     return _RUNNING.fits(name) if running else _DONE.fits(name) and not _RUNNING.fits(name)
 
 
@@ -142,7 +143,7 @@ def was_due(test: ast.expr, facts: FileFacts) -> bool:
         return False
     bindings = facts.scope_of(test).function.bindings.get(test.left.id, ())
     made = [b.value.func for b in bindings if isinstance(b.value, ast.Call)]
-    words = [func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in made]
+    words = [last_name(func) for func in made]
     return bool(words) and len(words) == len(bindings) and all(_DUE.fits(word) for word in words)
 
 
@@ -185,7 +186,7 @@ def tests_for(test: ast.expr, names: Container[str]) -> bool:
     """Whether a test is a call of one of these functions, on top ``any()``, ``all()``, ``bool()`` or ``item()``."""
     while isinstance(test, ast.Call):
         func = test.func
-        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        name = last_name(func)
         if name in names:
             return True
         if name not in ("any", "all", "bool", "item"):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.model import Bind, Scope, is_super
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.models import Word, last_names
 
@@ -55,5 +56,5 @@ def _names_loss(call: ast.Call) -> bool:
     func = call.func
     if isinstance(func, ast.Attribute) and is_super(func.value):
         return False
-    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    name = last_name(func)
     return name in _FUNCTIONS or _LOSS.fits(name)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_reset
 from torchlint.late import dataclass
@@ -115,7 +116,7 @@ def _counted(node: ast.expr, facts: FileFacts) -> tuple[ast.expr, bool] | None:
     """The data that an expression counts, and whether it counts all of it and not what is true of it."""
     while isinstance(node, ast.Call):
         func = node.func
-        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        name = last_name(func)
         inner = node.args[0] if node.args and not _is_number(node.args[0]) else None
         if inner is None:
             inner = func.value if isinstance(func, ast.Attribute) else None

@@ -11,7 +11,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import is_false, is_number, walk
 from torchlint.facts.hotness.conditions import logger_flag
 from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.guards import (
@@ -57,7 +57,7 @@ class _Set:
 
 def _hands_on(word: ast.keyword) -> bool:
     """Whether a keyword argument is ``False``, or the parameter of the same name."""
-    return _is_false(word.value) or (isinstance(word.value, ast.Name) and word.value.id == word.arg)
+    return is_false(word.value) or (isinstance(word.value, ast.Name) and word.value.id == word.arg)
 
 
 @dataclass(eq=False, slots=True)
@@ -204,7 +204,7 @@ class Flags:
         others = [store for store in stores if store.binding.stmt not in raised]
         if not all(isinstance(store.binding.value, ast.Constant) for store in others):
             return None
-        lowered = [store.scope.function for store in others if _is_value(store.binding.value, unset)]
+        lowered = [store.scope.function for store in others if is_number(store.binding.value, unset)]
         if method in lowered:
             return None  # the method itself turns it back
         again = any(function.name != "__init__" for function in lowered)
@@ -218,7 +218,7 @@ class Flags:
             others = ((attr, each) for attr, stores in facts.outside.items() for _, each in stores)
             stored = (*own, *others)
             found = self._false[facts] = frozenset(
-                attr for attr, store in stored if store.binding.value is not None and _is_false(store.binding.value)
+                attr for attr, store in stored if store.binding.value is not None and is_false(store.binding.value)
             )
         return found
 
@@ -240,11 +240,6 @@ def _raised(block: Sequence[ast.stmt], flag: str, unset: int) -> Iterator[ast.st
                     yield stmt
         if any(isinstance(node, ast.Return) for node in walk(stmt)):
             return
-
-
-def _is_value(node: ast.expr | None, value: int) -> bool:
-    """Whether an expression is a literal number or truth value."""
-    return isinstance(node, ast.Constant) and node.value == value
 
 
 def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:
@@ -269,9 +264,9 @@ def _cleared(method: Scope) -> set[str]:
         if isinstance(node, ast.If):
             flags = {ast.unparse(part): part for part in _conjuncts(node.test)}
             for stmt in node.body:
-                if isinstance(stmt, ast.Assign) and _is_false(stmt.value):
+                if isinstance(stmt, ast.Assign) and is_false(stmt.value):
                     found |= {part.attr for t in stmt.targets if (part := flags.get(ast.unparse(t))) is not None}
-        elif isinstance(node, ast.Assign) and not _is_false(node.value):
+        elif isinstance(node, ast.Assign) and not is_false(node.value):
             others |= {target.attr for target in node.targets if isinstance(target, ast.Attribute)}
     return found - others
 
@@ -280,8 +275,3 @@ def _conjuncts(test: ast.expr) -> list[ast.Attribute]:
     """The attributes that all have to be true for a test to be true."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     return [part for part in parts if isinstance(part, ast.Attribute)]
-
-
-def _is_false(node: ast.expr) -> bool:
-    """Whether an expression is the literal ``False``."""
-    return isinstance(node, ast.Constant) and node.value is False

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.model import LOOPS, Bind, FileFacts
-from torchlint.facts.code.tree import conjuncts, names_in, walk
+from torchlint.facts.code.tree import conjuncts, is_number, names_in, walk
 from torchlint.models import Word
 
 _SINCE = Word("last time of a report")
@@ -114,7 +114,7 @@ def is_last(test: ast.expr, facts: FileFacts) -> bool:
         case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
             if isinstance(right, ast.Name):
                 return _counts(left, right, facts)
-            return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and _is_one(right.right)
+            return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
     return False
 
 
@@ -149,7 +149,7 @@ def _loop_of_round(test: ast.expr, facts: FileFacts, truth: bool) -> ast.AST | N
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             if isinstance(op, ast.Eq if truth else ast.NotEq):
                 return _loop_counted(left, right, facts) or _loop_counted(right, left, facts)
-            ends = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and _is_one(right.right)
+            ends = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
             if ends and isinstance(op, ast.GtE if truth else ast.Lt):
                 return _loop_counted(left, right, facts)
     return None
@@ -215,10 +215,6 @@ def _stays(number: ast.expr, loop: ast.AST, facts: FileFacts) -> bool:
         ):
             return False
     return True
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 1
 
 
 def _is_elapsed(node: ast.expr, words: Word) -> bool:

@@ -11,6 +11,7 @@ from torchlint.facts.code.callers import methods, passed, sets_any, stores_of
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph, own_object
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.structure import BARE
@@ -184,7 +185,7 @@ class Options:
             keywords = frozenset(keyword.arg for keyword in call.keywords if keyword.arg is not None)
             passed_on = _Passed(keywords, sys.maxsize if starred(call) else len(call.args))
             func = call.func
-            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+            name = last_name(func)
             is_held = not isinstance(func, ast.Attribute) or name in held
             for each in (name, _OBJECT) if is_held else (name,):
                 found[each] = found.get(each, _NO_CALL).joined(passed_on)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.code.model import LOOPS, FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.models import Word, last_names
 
@@ -23,7 +24,7 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
         return False
     scope = facts.scope_of(loop).function
     own = [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]
-    called = {_last(node.func) for node in own if isinstance(node, ast.Call)}
+    called = {last_name(node.func) for node in own if isinstance(node, ast.Call)}
     if not any(_CHOOSES.fits(name) for name in called):
         return False
     names = {name for stmt in loop.body for name in names_in(stmt)}
@@ -32,20 +33,16 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
     return any(_grows(node) for node in own) or _CACHED in names
 
 
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-
-
 def _grows(node: ast.AST) -> bool:
     """``ids = torch.cat([ids, new], dim=1)``, ``ids = F.pad(ids, (0, 1))``."""
     match node:
         case ast.Assign(
             targets=[ast.Name() | ast.Attribute() as target], value=ast.Call(func=func, args=[first, _, *_])
-        ) if _last(func) == "pad":
+        ) if last_name(func) == "pad":
             return ast.unparse(first) == ast.unparse(target)
         case ast.Assign(
             targets=[ast.Name() | ast.Attribute() as target],
             value=ast.Call(func=func, args=[ast.List(elts=[first, _, *_]) | ast.Tuple(elts=[first, _, *_]), *_]),
         ):
-            return _last(func) in _JOINING and ast.unparse(first) == ast.unparse(target)
+            return last_name(func) in _JOINING and ast.unparse(first) == ast.unparse(target)
     return False

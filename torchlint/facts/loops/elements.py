@@ -10,7 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import first_index, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -47,7 +47,7 @@ class Elements(Fact):
         if isinstance(node, ast.Name):
             over = self._iterated(facts, node, list(around(facts, node)))
             return self.values.of(facts, over) if over is not None and not self.is_count(facts, over) else None
-        if isinstance(node, ast.Subscript) and self.counted(facts, node.value, _first(node)):
+        if isinstance(node, ast.Subscript) and self.counted(facts, node.value, first_index(node)):
             return self.values.of(facts, node.value)
         return None
 
@@ -167,7 +167,7 @@ class Elements(Fact):
                     return True
                 if any(binding.value is not None and ast.unparse(binding.value) in elements for binding in before):
                     return True  # ``last`` of ``found[i] = x[i] + last``, ``last = found[i]``
-            if isinstance(part, ast.Subscript) and isinstance(_first(part), ast.BinOp):
+            if isinstance(part, ast.Subscript) and isinstance(first_index(part), ast.BinOp):
                 if ast.unparse(part.value) in filled:
                     return True
         return False
@@ -211,11 +211,6 @@ def _root(node: ast.expr) -> ast.expr:
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node
-
-
-def _first(node: ast.Subscript) -> ast.expr:
-    """The first index of a subscript."""
-    return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
 
 
 def _kept(stmt: ast.stmt) -> Iterator[ast.Name]:

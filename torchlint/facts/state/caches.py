@@ -26,7 +26,7 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
 
 
 def _replaces_unfit(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """Whether a branch stores anew each attribute of which a condition finds one that is unset, too small or unfit.
+    """Whether a branch stores again each attribute of which a condition finds one that is unset, too small or unfit.
 
     ``if self.table is None or n > self.max_len or self.table.dtype != dtype:``: each part asks for a stored attribute.
     """

@@ -13,6 +13,7 @@ from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, NESTED, Bind, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import code_of, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
@@ -265,7 +266,7 @@ class Escapes(Fact):
     def _call(self, facts: FileFacts, call: ast.Call, within: set[ast.AST]) -> bool:
         """Whether nothing that a call runs keeps a tensor."""
         func = call.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        last = last_name(func)
         if last in _GRADIENTS:
             return False
         name = self.project.qualified(facts, func) or ""

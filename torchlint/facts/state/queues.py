@@ -10,6 +10,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods, stores_of
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.dataflow.sources import Sources
@@ -123,7 +124,7 @@ class Queues(Fact):
         literal = self._literal(facts, limit)
         if literal is not None:
             return literal == 0 or literal >= _LONG_LIST
-        last = limit.attr if isinstance(limit, ast.Attribute) else limit.id if isinstance(limit, ast.Name) else ""
+        last = last_name(limit)
         return bool(_CAPACITY.search(last))
 
     def _is_list(self, facts: FileFacts, node: ast.expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import subscripted, walk
 
 
 def mutated(facts: FileFacts, node: ast.expr) -> bool:
@@ -14,10 +14,10 @@ def mutated(facts: FileFacts, node: ast.expr) -> bool:
     if not text:
         return False
     for part in walk(facts.scope_of(parent).function.node):
-        if isinstance(part, ast.AugAssign) and text in (ast.unparse(part.target), ast.unparse(_base(part.target))):
+        if isinstance(part, ast.AugAssign) and text in map(ast.unparse, (part.target, subscripted(part.target))):
             return True
         if isinstance(part, ast.Assign) and part is not parent:
-            if any(isinstance(t, ast.Subscript) and ast.unparse(_base(t)) == text for t in part.targets):
+            if any(isinstance(t, ast.Subscript) and ast.unparse(subscripted(t)) == text for t in part.targets):
                 return True
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr.endswith("_"):
             if not part.func.attr.endswith("__") and ast.unparse(part.func.value) == text:
@@ -53,9 +53,3 @@ def _target(facts: FileFacts, node: ast.expr) -> tuple[ast.AST, str]:
             held = targets.elts[parent.elts.index(node)]
             parent = around
     return parent, ast.unparse(held) if held is not None else ""
-
-
-def _base(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node

@@ -10,6 +10,7 @@ from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
 from torchlint.facts.values import engines, operators, spaces, tensordicts
@@ -185,7 +186,7 @@ class CallValues:
 
     def _called_env(self, node: ast.expr) -> bool:
         """Whether a value of unknown origin is called an environment, in a project whose own ones return arrays."""
-        return self.ask.guesses and _ENV_NAME.fits(operators.last_name(node)) and self.envs_return_arrays()
+        return self.ask.guesses and _ENV_NAME.fits(last_name(node)) and self.envs_return_arrays()
 
     def _inherited(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
         """What ``super().method(...)`` gives."""

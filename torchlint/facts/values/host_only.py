@@ -11,6 +11,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -96,7 +97,7 @@ def _names_accelerator(cls: Scope) -> bool:
         if isinstance(node, ast.Constant):
             word = node.value if isinstance(node.value, str) and is_used(cls.file, node) else ""
         else:
-            word = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+            word = last_name(node)
         if word and _ACCELERATOR.search(word):
             return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, promoted, typed
@@ -177,13 +178,6 @@ def foreign_instance(name: str) -> Value | None:
         return None
     gym = name.startswith(("gym.", "gymnasium.")) and ".spaces." not in name
     return Value(Kind.ENV if gym or _ENV_CLASS.search(last) else Kind.INSTANCE, name=name)
-
-
-def last_name(node: ast.expr) -> str:
-    """The last component of a name or attribute chain, else empty."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def untyped_method(name: str, node: ast.Call, of: Of) -> Value:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from torchlint.facts.code.naming import last_name
 from torchlint.rule import Device, Kind, Value
 
 Of = Callable[[ast.expr], Value]
@@ -73,7 +74,7 @@ def dtype_of(value: Value) -> str | None:
 
 def names_objects(node: ast.expr, of: Of) -> bool:
     """Whether a ``dtype=`` argument of NumPy makes an array of objects, which holds anything, as a list does."""
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    name = last_name(node)
     return name in ("object", "object_") or of(node).literal in ("O", "object")
 
 
