@@ -110,7 +110,7 @@ class HostIndices(Finder):
             while left:
                 members = self._members(facts, left)
                 if members and isinstance(binding.stmt, ast.stmt):
-                    made = self._made(facts, binding, members)
+                    made = self._made(facts, binding, members, found)
                     yield from ((node, made) for node, _ in members)
                 left = [use for use in left[1:] if use not in members]
 
@@ -145,11 +145,14 @@ class HostIndices(Finder):
 
     # the better form ------------------------------------------------------------------------------------------------
 
-    def _made(self, facts: FileFacts, binding: Binding, members: Sequence[_Use]) -> HostIndex:
-        """How the index of some subscripts is moved once, with what has to be assumed for it."""
+    def _made(self, facts: FileFacts, binding: Binding, members: Sequence[_Use], found: Sequence[_Use]) -> HostIndex:
+        """How the index of some subscripts is moved once, with what has to be assumed for it.
+
+        It keeps its name where nothing but subscripts of tensors, ``found``, reads it.
+        """
         name, first = members[0][1], facts.statement(members[0][0])
         assert first is not None
-        inside = {each for _, each in members}
+        inside = {each for _, each in found}
         every = mentions_of(facts, facts.scope_of(name).function.node, name.id)
         others = [each for each in every if isinstance(each.ctx, ast.Load) and each not in inside]
         unread = not any(binding in self.project.reaching(facts, each).bindings for each in others)
@@ -160,9 +163,10 @@ class HostIndices(Finder):
         doubts: list[str] = []
         if anchor is not None and not self._is_changed(facts, members):
             moved, doubts = self._moved(facts, name, ast.unparse(anchor))
-            if not self.whereabouts.alike(facts, [node.value for node, _ in members]):
+            if not self.whereabouts.alike(facts, [node.value for node, _ in (found if stays else members)]):
                 doubts.append("the tensors lie on one device")
-            if not self._stays(facts, binding, members):
+            further = stays and len(found) > len(members)  # subscripts that other code may run before
+            if further or not self._stays(facts, binding, members):
                 doubts.append(f"`{name.id}` is not changed in between")
         replaced = () if stays else tuple(each for _, each in members)
         return HostIndex(name.id, moved, target, first, replaced, ", and ".join(doubts))

@@ -57,7 +57,7 @@ class Losses(Fact):
         elif method in _AVERAGING if call.func is above else method == "scale":
             yield spot.same(call)
         elif call.func is not above:
-            for function, name in self.graph.taking(call, node):
+            for function, name in self.graph.taking(call, node, named=True):
                 for read in self.mentions.of_binding(function.file, name, function.node):
                     yield spot.elsewhere(function.file, read, Label.ARGUMENT)
 

@@ -24,8 +24,7 @@ _FORMS = (
     *("{y} = {y} + {x}[m].max()", "{y} = {y} - ({x}[m].amin() if m.any() else 0.0)", "{y} = {y} * {x}[m].min().item()"),
     *("{y} = {y} * (torch.max({x}[m]).item() if m.any() else 2.0)", "{y} = {y} + torch.amin(-{x}[m] * {n}).detach()"),
     "{y} = {y} + (torch.min({x}[m] - {n}).detach() if m.any() else 0.0)",
-    "v = torch.zeros(len({x}), device=device)\nk = {x}.amax(-1) > 0\n"
-    "v[k] = torch.tanh({y}).amin(-1)[k]\n{y} = {y} + v.sum()",
+    "v = {x}.detach().amin(-1)\nk = {x}.amax(-1) > 0\nv[k] = {y}.tanh().amin(-1)[k]\n{y} = {y} + v.sum()",
     *("w = {x}.floor().long()\nw[torch.logical_and(w > 0, w == w)] -= {n}\n{y} = {y} + w", "{y} = {y} + {y}[m].amax()"),
     *("w = {x}.ceil().long()\nw[(w > 1) * (w != 2)] *= {n}\n{y} = {y} * w", "{y} = {y} + {x}.long()[m].max()"),
 )

@@ -79,9 +79,12 @@ class CallGraph(Fact):
         for scope, skip in targets:
             self.callers.setdefault(scope, []).append(Caller(facts, call, skip))
 
-    def taking(self, call: ast.Call, argument: ast.expr) -> Iterator[tuple[Scope, str]]:
-        """The functions that a call surely means, with the parameter that takes one of its arguments."""
-        for function in self.callees.get(call, ()) if call not in self.weak else ():
+    def taking(self, call: ast.Call, argument: ast.expr, *, named: bool = False) -> Iterator[tuple[Scope, str]]:
+        """The functions that a call surely means, with the parameter that takes one of its arguments.
+
+        ``named``: also those that it means by the name of a method alone.
+        """
+        for function in self.callees.get(call, ()) if named or call not in self.weak else ():
             for caller in (each for each in self.callers.get(function, ()) if each.call is call):
                 names = (name for name in function.bindings if passed(function, name, caller) is argument)
                 yield from ((function, name) for name in names)
