@@ -84,6 +84,13 @@ def test_an_exemption_is_named_where_it_holds(name: str, text: str) -> None:
     assert [f"({name})" in reason for reason in found.reasons] == [True]
 
 
+@pytest.mark.parametrize(("made", "expected"), [("cls(env)", Frequency.ONCE), ("env", Frequency.STEP)])
+def test_a_second_constructor_that_tries_its_environment_out_is_no_rollout(made: str, expected: Frequency) -> None:
+    body = f"        g(1)\n        env.step(1)\n        return {made}\n"
+    code = Code(f"class Pole:\n    @classmethod\n    def of(cls, env):\n{body}")
+    assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
+
+
 def test_what_is_not_exempt_names_no_exemption() -> None:
     code = Code("def act(env):\n    g(1)\n    for x in y:\n        env.step(x)\n")
     found = explain(code.analyses[Heat], code.file(), code.node("g(1)"))

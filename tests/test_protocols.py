@@ -65,7 +65,7 @@ CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
         "DPOTrainer",
         {"get_batch_loss_metrics": "U", "concatenated_forward": "U", "evaluate": "E", "save": "O"},
     ),
-    "TRL groups": ("from trl import GRPOTrainer", "GRPOTrainer", {"_compute_loss": "U", "_calculate_rewards": "E"}),
+    "TRL groups": ("from trl import GRPOTrainer", "GRPOTrainer", {"_compute_loss": "U", "_calculate_rewards": "U"}),
     "TRL PPO": ("from trl import PPOTrainer", "PPOTrainer", {"batched_forward_pass": "U", "step": "E"}),
     "Tianshou 1": (
         "from tianshou.policy import BasePolicy",

@@ -56,7 +56,7 @@ class KnownFindings:
             changed = self.since.changed(source)
         except GitError as error:
             raise UnusableError(f"--since: {error}") from error
-        return [finding for finding in found if not changed.isdisjoint(_rows(finding))]
+        return [finding for finding in found if not changed.isdisjoint(rows_of(finding))]
 
     def stale(self, looked_at: Mapping[str, RuleScope]) -> tuple[BaselineEntry, ...]:
         """The entries that fit no finding of the files looked at, or whose file is gone; sorted."""
@@ -92,6 +92,6 @@ def _since(revision: str, folder: Path) -> Since:
         raise UnusableError(f"--since: {error}") from error
 
 
-def _rows(finding: Finding) -> range:
-    """The rows of what a finding is about and of its statement."""
+def rows_of(finding: Finding) -> range:
+    """Give the rows of what a finding is about, and of its statement; of a compound one, of its header."""
     return range(min(finding.start.row, finding.rows[0]), max(finding.end.row, finding.rows[1]) + 1)

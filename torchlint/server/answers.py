@@ -11,6 +11,7 @@ from lsprotocol import types
 from pygls import uris
 
 from torchlint.engine.figures import Shipped
+from torchlint.engine.known import rows_of
 from torchlint.late import dataclass, regex
 from torchlint.report.change import effects
 from torchlint.report.context import page_of
@@ -158,7 +159,7 @@ class Answers:
     def _touching(self, wanted: types.Range) -> list[Finding]:
         """The findings on whose rows, or on the rows of whose statement, a range lies; what it touches itself first."""
         first, last = wanted.start.line + 1, wanted.end.line + 1
-        near = [each for each in self.linted.findings if _rows(each).start <= last and first < _rows(each).stop]
+        near = [each for each in self.linted.findings if rows_of(each).start <= last and first < rows_of(each).stop]
         start, end = (_place(place) for place in (wanted.start, wanted.end))
         place = self._positions.place
         return sorted(near, key=lambda each: not (place(each.start) <= end and start <= place(each.end)))
@@ -205,11 +206,6 @@ class Answers:
     def _located(self, found: types.Range) -> tuple[str, types.Range]:
         """The document of the editor that holds a range of the text, and the range in it."""
         return self.uri, found
-
-
-def _rows(finding: Finding) -> range:
-    """The rows of what a finding is about, and of its statement; of a compound one, of its header."""
-    return range(min(finding.start.row, finding.rows[0]), max(finding.end.row, finding.rows[1]) + 1)
 
 
 def _alternatives(fix: PlainFix | None) -> Iterator[PlainFix]:

@@ -51,3 +51,13 @@ def names(folder: Path, *words: str) -> Iterator[str]:
     for name in (ask(folder, *words) or b"").split(b"\0"):
         if name:
             yield name.decode("utf-8", "surrogateescape")
+
+
+def top_of(folder: Path) -> Path:
+    """Find the top of the repository that holds a folder.
+
+    Raises:
+        GitError: as ``ask``.
+    """
+    top = ask(folder, "rev-parse", "--show-toplevel") or b""
+    return Path(top.decode("utf-8", "surrogateescape").rstrip("\n"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from torchlint.late import dataclass, regex
-from torchlint.sources.git import GitError, ask, names
+from torchlint.sources.git import GitError, ask, names, top_of
 
 _FILES = ("100644", "100755")
 _SUFFIXES = (".py", ".pyi", ".ipynb")
@@ -53,9 +53,9 @@ class History:
             raise GitError(f"{since!r} is not a revision")
         words = ["rev-list", "--first-parent", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s"]
         base = [f"^{since}^{{commit}}"] if since else []
-        where = [f":(glob){each}**/*{suffix}" for each in _below(paths, self._top()) for suffix in _SUFFIXES]
-        found = self._rows(ask(self._top(), *words, "HEAD", *base, "--", *where) or b"")
-        last = self._rows(ask(self._top(), *words, "--max-count=1", "HEAD", *base) or b"")
+        where = [f":(glob){each}**/*{suffix}" for each in _below(paths, top_of(self._folder)) for suffix in _SUFFIXES]
+        found = self._rows(ask(top_of(self._folder), *words, "HEAD", *base, "--", *where) or b"")
+        last = self._rows(ask(top_of(self._folder), *words, "--max-count=1", "HEAD", *base) or b"")
         return [*reversed(found), *(each for each in last if each not in found)]
 
     def files(self, commit: Commit) -> dict[str, str]:
@@ -71,10 +71,6 @@ class History:
             GitError: it does not have them, as in a partial clone.
         """
         return ask(self._folder, "cat-file", "blob", name) or b""
-
-    def _top(self) -> Path:
-        top = ask(self._folder, "rev-parse", "--show-toplevel") or b""
-        return Path(top.decode("utf-8", "surrogateescape").rstrip("\n"))
 
     def _rows(self, printed: bytes) -> list[Commit]:
         rows = (row.split("\0") for row in printed.decode("utf-8", "replace").splitlines())

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchlint.sources.decode import UndecodableError, read_any, to_bytes
-from torchlint.sources.git import GitError, ask, names
+from torchlint.sources.git import GitError, ask, names, top_of
 from torchlint.sources.text import Source
 
 _SHA1 = 40
@@ -76,8 +76,7 @@ class Since:
 
     @cached_property
     def _top(self) -> Path:
-        top = ask(self._folder, "rev-parse", "--show-toplevel") or b""
-        return Path(top.decode("utf-8", "surrogateescape").rstrip("\n"))
+        return top_of(self._folder)
 
     def _before(self, source: Source, content: str) -> bytes | None:
         """The text of a file at the revision, as UTF-8; ``None``: it was no text."""
