@@ -23,24 +23,24 @@ test-long: .venv/made ## the tests that take minutes
 
 editors: .venv/made ## build the extension of VS Code and test it with a real server (needs node 20 and npm)
 	cd editors/vscode && npm ci --no-audit --no-fund && npm run check && npm run build
-	cd editors/vscode && PYTHONPATH=$(CURDIR):$(CURDIR)/rules TORCHLINT_PYTHON=$(CURDIR)/.venv/bin/python npm test
+	cd editors/vscode && PYTHONPATH=$(CURDIR) TORCHLINT_PYTHON=$(CURDIR)/.venv/bin/python npm test
 	cd editors/vscode && npm run package
 
 golden: .venv/made ## write what is found in known code into tests/golden, and print what changed: make golden ARGS=--packages
-	PYTHONPATH=.:rules:tests .venv/bin/python tests/golden.py $(ARGS)
+	PYTHONPATH=.:tests .venv/bin/python tests/golden.py $(ARGS)
 
 test-packages: .venv/made ## put smells into RL packages, fix them, run their tests and train with them
 	.venv/bin/python -m pytest tests/packages --whole -n 2 -rP
 	.venv/bin/python benchmarks/packages.py
 
 fuzz: .venv/made ## a million random programs or an hour, 200 killed runs: make fuzz ARGS="--seconds 600 --seed 1"
-	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz $(ARGS)
+	PYTHONPATH=.:tests .venv/bin/python -m fuzz $(ARGS)
 
 fuzz-fixes: .venv/made ## run 10,000 random programs before and after safe fixes: make fuzz-fixes ARGS="--seed 1"
-	PYTHONPATH=.:rules:tests .venv/bin/python -m fuzz.fixes $(ARGS)
+	PYTHONPATH=.:tests .venv/bin/python -m fuzz.fixes $(ARGS)
 
 mutants: .venv/made ## put 63 small mistakes into torchlint, one at a time, and see which tests notice: make mutants ARGS="--only hotness"
-	PYTHONPATH=.:rules:tests .venv/bin/python tests/mutants.py $(ARGS)
+	PYTHONPATH=.:tests .venv/bin/python tests/mutants.py $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
 	@sh examples/demo.sh .venv-demo/bin/python
@@ -58,13 +58,13 @@ accuracy: .venv/made ## score against labelled lines: make accuracy LABELS=... C
 	.venv/bin/python benchmarks/accuracy.py "$(SCORE)" "$(LABELS)" "$(CHECKOUTS)"
 
 hotness: .venv/made ## train under a call counter and compare hotness with it: rewrites a part of docs/accuracy.md
-	PYTHONPATH=.:rules:tests:tests/packages .venv/bin/python benchmarks/hotness.py --write docs/accuracy.md
+	PYTHONPATH=.:tests:tests/packages .venv/bin/python benchmarks/hotness.py --write docs/accuracy.md
 
 gain: .venv/made ## train eight programs as they are and after fixes, with results and events compared: rewrites a part of docs/fixes.md
 	.venv/bin/python benchmarks/gain.py --write $(ARGS)
 
 oracle: .venv/made ## train on the counted device and hold what waits against findings: rewrites a part of docs/counted-device.md
-	PYTHONPATH=.:rules:tests:tests/packages .venv/bin/python benchmarks/oracle.py --write docs/counted-device.md
+	PYTHONPATH=.:tests:tests/packages .venv/bin/python benchmarks/oracle.py --write docs/counted-device.md
 
 tutorial: .venv/made ## run the commands of docs/tutorial.md and put what they print into it
 	.venv/bin/python benchmarks/tutorial.py
@@ -73,7 +73,7 @@ picture: .venv/made ## draw what torchlint prints for the agent in examples/: do
 	.venv/bin/python benchmarks/picture.py
 
 index: .venv/made ## write the table that is made from the rules
-	PYTHONPATH=.:rules .venv/bin/python tests/rule_index.py
+	PYTHONPATH=. .venv/bin/python tests/rule_index.py
 
 format: .venv/made ## format the code and apply the fixes of ruff
 	.venv/bin/python -m ruff check --fix-only .

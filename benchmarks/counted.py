@@ -41,7 +41,7 @@ def used(command: Sequence[str], folder: Path) -> tuple[float, float]:
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules"))),
+        "PYTHONPATH": str(ROOT),
     }
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

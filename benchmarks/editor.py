@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "peers")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    sys.path[:0] = [str(ROOT), str(ROOT / "rules"), str(ROOT / "tests")]
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made).resolve()
         lines, _ = make(options.lines, list(files_of(options.cache.resolve())), folder)

@@ -35,7 +35,7 @@ from torchlint.engine.rules import load_rules
 from torchlint.rule import Example, Rule
 
 ROOT = Path(__file__).resolve().parent.parent
-FIGURES = ROOT / "rules" / "torchlint_rules" / "figures.json"
+FIGURES = ROOT / "rules" / "figures.json"
 DATA = ROOT / "docs" / "benchmarks"
 TRIES = 4
 QUOTED = ("ratio", "low", "high", "saves_us", "control")

@@ -144,7 +144,7 @@ def _texts(folder: Path) -> dict[str, bytes]:
 def _fix(folder: Path, options: Sequence[str]) -> None:
     """Apply fixes to the program, or to the package of its name."""
     command = [sys.executable, "-m", "torchlint", "check", "--isolated", "--no-cache", "--silent", *options, "."]
-    paths = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+    paths = str(ROOT)
     done = subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, check=False)
     if done.returncode == 2:
         raise FailedError(f"torchlint failed in {folder}")
@@ -180,7 +180,7 @@ def trained(program: Program, folder: Path) -> tuple[float, str]:
 def counted(program: Program, folder: Path) -> dict[str, int]:
     """The GPU syncs and launches of one run on the counted device."""
     words, variables = _command(program, folder, "cuda")
-    variables["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "rules"), variables["PYTHONPATH"]))
+    variables["PYTHONPATH"] = os.pathsep.join((str(ROOT), variables["PYTHONPATH"]))
     command = [sys.executable, "-m", "torchlint", "count", "--isolated", "--json", "--", sys.executable, "-B", *words]
     output = _output(command, folder, variables)
     totals = json.loads(output[output.index("{\n") :])["totals"]

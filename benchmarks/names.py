@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("torchlint/facts", "torchlint/engine", "torchlint/rule", "rules/torchlint_rules")
+PARTS = ("torchlint/facts", "torchlint/engine", "torchlint/rule", "rules")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*$")
 
 

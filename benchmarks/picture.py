@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSETS = ROOT / "docs" / "assets"
-sys.path[:0] = [str(ROOT), str(ROOT / "rules")]
+sys.path.insert(0, str(ROOT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def printed(terminal: Terminal) -> str:
         environment = {
             **{key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")},
             **({} if terminal.color else {"NO_COLOR": "1"}),
-            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules"))),
+            "PYTHONPATH": str(ROOT),
             "TORCHLINT_DATA_DIR": str(Path(folder, "data")),
             "FORCE_HYPERLINK": "0",
             "TERM": "xterm-256color",

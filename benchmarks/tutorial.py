@@ -44,7 +44,7 @@ def prepared(work: Path) -> tuple[Path, Mapping[str, str]]:
     environment = {
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules"))),
+        "PYTHONPATH": str(ROOT),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TORCHLINT_DATA_DIR": str(work / "no-results-of-anybody"),
         "COLUMNS": "80",

@@ -156,7 +156,7 @@ def torchlint() -> CommandLine:
     """
 
     def run(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+        path = str(ROOT)
         return subprocess.run(
             [sys.executable, "-m", "torchlint", *map(str, arguments)],
             cwd=cwd,

@@ -41,7 +41,7 @@ def talk(
     pid, terminal = pty.fork()
     if pid == 0:  # pragma: no cover  another process
         os.chdir(folder)
-        paths = os.pathsep.join([str(ROOT), str(ROOT / "rules")])
+        paths = str(ROOT)
         own = {"PYTHONPATH": paths, "COLUMNS": "80", "LINES": "50", "TERM": "xterm"}
         os.execve(
             sys.executable,

@@ -358,10 +358,10 @@ def _place(name: str) -> str:
 
 def load() -> None:
     """Import all modules that have mutants, so that every child finds them loaded."""
-    for folder, top in (("torchlint/facts", ROOT), ("torchlint/engine", ROOT), ("rules", ROOT / "rules")):
+    for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            name = ".".join(path.relative_to(top).with_suffix("").parts)
-            importlib.import_module(name.removesuffix(".__init__"))
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            importlib.import_module(f"torchlint.{name}" if folder == "rules" else name)
     known_findings()
 
 

@@ -1,14 +1,14 @@
-"""Writes ``rules/torchlint_rules/index.py``: what the engine needs of each rule before it has a site."""
+"""Writes ``rules/index.py``: what the engine needs of each rule before it has a site."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from torchlint.engine.rules import BUILT_IN, load_rules
+from torchlint.engine.rules import load_rules
 from torchlint.rule import Option, Rule
 
-FILE = Path(__file__).resolve().parent.parent / "rules" / BUILT_IN / "index.py"
+FILE = Path(__file__).resolve().parent.parent / "rules" / "index.py"
 _HEAD = '''"""What the engine needs of each rule before it has a site: made from the rules by ``make index``.
 
 A module, not a table in JSON, because Python keeps modules compiled: every run reads this one.

@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.client import LanguageClient
 
-ENV = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules")))}
+ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 class Client(LanguageClient):

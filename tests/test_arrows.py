@@ -13,7 +13,8 @@ import pytest
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("torchlint", "torchlint_rules")
+PACKAGES = ("torchlint",)
+RULES = "torchlint.rules"
 MODULE_LINES = 500
 FUNCTION_LINES = 60
 
@@ -109,14 +110,15 @@ ALLOWED = {
         "torchlint.settings.width",
     ),
     "torchlint.cli": ("torchlint",),
-    "torchlint_rules": ("torchlint.rule", "torchlint.cst", "torchlint.facts", "torchlint.models"),
+    RULES: ("torchlint.rule", "torchlint.cst", "torchlint.facts", "torchlint.models"),
 }
 
 
 def module_name(path: Path) -> str:
     """The dotted name of a source file of ours."""
-    parts = path.relative_to(ROOT / "rules" if path.is_relative_to(ROOT / "rules") else ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    return f"torchlint.{name}" if parts[0] == "rules" else name
 
 
 MODULES = {
@@ -137,8 +139,9 @@ def nodes(module: str) -> tuple[ast.AST, ...]:
 
 
 def below(package: str) -> list[str]:
-    """The modules of a package."""
-    return [module for module in MODULES if is_under(module, package)]
+    """The modules of a package; the built-in rules are one of their own."""
+    apart = is_under(package, RULES)
+    return [module for module in MODULES if is_under(module, package) and is_under(module, RULES) == apart]
 
 
 def part_of(module: str) -> str:
@@ -154,7 +157,7 @@ def is_under(module: str, prefix: str) -> bool:
 def roots(node: ast.Import | ast.ImportFrom) -> set[str]:
     """The packages that a statement imports from."""
     if isinstance(node, ast.ImportFrom):
-        return {(node.module or "").split(".")[0]}
+        return {"torchlint" if node.level else (node.module or "").split(".")[0]}
     return {alias.name.split(".")[0] for alias in node.names}
 
 
@@ -293,7 +296,7 @@ def test_rules_import_nothing_else() -> None:
     allowed = (sys.stdlib_module_names - reading) | set(PACKAGES)
     wrong = [
         (module, root)
-        for module in below("torchlint_rules")
+        for module in below(RULES)
         for node in nodes(module)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for root in roots(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 import pytest
-from torchlint_rules.tl1_transfer.cpu_then_move import _holds
+from torchlint.rules.tl1_transfer.cpu_then_move import _holds
 
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, on_top, source, with_keyword
 from torchlint.rule.site import Link

@@ -389,7 +389,7 @@ def test_the_code_of_the_tool_is_part_of_what_a_run_depends_on(torchlint, projec
     torchlint("check", cwd=project)
     (said,) = store.read_runs(str(cache_of(project)), read_key())
     entries = set(said.world().entries)
-    for name in ("torchlint/engine/lint.py", "rules/torchlint_rules/figures.json", "rules/torchlint_rules/__init__.py"):
+    for name in ("torchlint/engine/lint.py", "rules/figures.json", "rules/__init__.py"):
         assert f"s{ROOT / name}" in entries
 
 
@@ -540,7 +540,7 @@ def test_without_a_place_for_a_key_nothing_is_kept(torchlint, project, tmp_path,
 
 
 def command(project, *flags, options=(), **variables):
-    path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+    path = str(ROOT)
     environ = {**os.environ, "PYTHONPATH": path, "COLUMNS": "80", **variables}
     words = [sys.executable, *options, "-m", "torchlint", "check", *flags]
     return subprocess.Popen(words, cwd=project, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

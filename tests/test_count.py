@@ -105,7 +105,7 @@ def arguments(options: Sequence[str], command: Sequence[str]) -> list[str]:
 
 
 def environment(root: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    paths = os.pathsep.join((str(root), str(root / "rules")))
+    paths = str(root)
     return {**os.environ, "PYTHONPATH": paths, "COLUMNS": "80", **(more or {})}
 
 
@@ -511,7 +511,7 @@ def test_waits_that_no_rule_should_report_are_told_apart(root: Path, tmp_path: P
     project.mkdir()
     (project / "train.py").write_text(text.replace("import torch\n", "import agents\nimport torch\n", 1))
     (project / "pyproject.toml").write_text("")
-    more = {"PYTHONPATH": os.pathsep.join((str(root), str(root / "rules"), str(installed)))}
+    more = {"PYTHONPATH": os.pathsep.join((str(root), str(installed)))}
     done = subprocess.run(
         arguments(["--json"], [sys.executable, "train.py", "6"]),
         cwd=project,

@@ -53,7 +53,7 @@ PLACES = (
 
 def ended(folder: Path, module: str, line: str, number: int, trap: str = TRAPS[0]) -> tuple[int, str, str]:
     """The status, as a shell has it, and what was printed, of a run that gets a signal when it looks for a module."""
-    path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+    path = str(ROOT)
     words = ["torchlint", *line.split()]
     code = TRAP.format(module=module, trap=trap, number=int(number), words=words)
     done = subprocess.run(

@@ -13,7 +13,7 @@ from torchlint.engine.figures import counted
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Counts, Example, Rule
 
-DATA = json.loads(importlib.resources.files("torchlint_rules").joinpath("figures.json").read_text(encoding="utf-8"))
+DATA = json.loads(importlib.resources.files("torchlint.rules").joinpath("figures.json").read_text(encoding="utf-8"))
 ROWS = [pytest.param(row, id=f"{row['code']}-{row['example']}-{row['device']}") for row in DATA["figures"]]
 
 

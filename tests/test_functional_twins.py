@@ -13,7 +13,7 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.torch
 
-TABLE = json.loads((ROOT / "rules/torchlint_rules/tl4_allocation/functional_twins.json").read_text(encoding="utf-8"))
+TABLE = json.loads((ROOT / "rules/tl4_allocation/functional_twins.json").read_text(encoding="utf-8"))
 NEEDED: dict[str, dict[str, Any]] = {
     "Softmax": {"dim": 1},
     "LogSoftmax": {"dim": 1},

@@ -28,6 +28,7 @@ SHIPPED = (
     "LICENSE",
     "torchlint",
     "rules",
+    "setup.py",
     "tests",
     "examples",
     "requirements",
@@ -60,7 +61,7 @@ def build(tree: Path, what: str, out: Path) -> None:
 
 def ours(root: Path) -> set[str]:
     """What must be in the wheel: modules, tables, parts of pages and markers, by their paths there."""
-    folders = {"torchlint": root / "torchlint", "torchlint_rules": root / "rules" / "torchlint_rules"}
+    folders = {"torchlint": root / "torchlint", "torchlint/rules": root / "rules"}
     return {
         f"{name}/{path.relative_to(folder).as_posix()}"
         for name, folder in folders.items()
@@ -70,18 +71,18 @@ def ours(root: Path) -> set[str]:
 
 
 def test_wheel_holds_everything(root: Path, packages: Path) -> None:
-    """Modules, tables, figures and type markers of both packages are in the wheel, and nothing else of ours."""
+    """Modules, tables, figures and type markers are in the wheel, and nothing else of ours."""
     with zipfile.ZipFile(next(packages.glob("*.whl"))) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert held == ours(root)
-    assert {"torchlint/py.typed", "torchlint_rules/py.typed"} <= held
+    assert {"torchlint/py.typed", "torchlint/rules/py.typed"} <= held
 
 
 def test_sdist_can_be_built_and_tested(root: Path, packages: Path) -> None:
-    """The source distribution holds both packages and the tests with what they need."""
+    """The source distribution holds the packages and the tests with what they need."""
     with tarfile.open(next(packages.glob("*.tar.gz"))) as archive:
         held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    assert {re.sub("^torchlint_rules/", "rules/torchlint_rules/", name) for name in ours(root)} <= held
+    assert {re.sub("^torchlint/rules/", "rules/", name) for name in ours(root)} <= held
     assert {"LICENSE", "README.md", "tests/conftest.py", "examples/agent/train.py"} <= held
 
 
@@ -125,7 +126,7 @@ def test_linting_imports_neither_torch_nor_what_imports_it(root: Path, tmp_path:
         "import sys\nfrom torchlint.cli import main\nmain(['check', '--isolated', '--select', 'ALL', '--diff', '.'])\n"
         "main(['rule', 'TL101'])\nprint('modules', *sorted(sys.modules))\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(root), str(root / "rules")))}
+    environment = {**os.environ, "PYTHONPATH": str(root)}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
@@ -140,7 +141,7 @@ NEEDLESS = (
     *("hashlib", "json", "libcst", "multiprocessing", "pkgutil", "rich", "tomli", "tomllib", "unicodedata"),
     *("torchlint.engine.lint", "torchlint.engine.linting", "torchlint.engine.memory", "torchlint.facts"),
     *("torchlint.models", "torchlint.report.concise", "torchlint.rule.base", "torchlint.rule.finding"),
-    *("torchlint.rule.site", "torchlint_rules.tl1_transfer"),
+    *("torchlint.rule.site", "torchlint.rules.tl1_transfer"),
 )
 
 
@@ -151,11 +152,11 @@ def test_a_file_without_torch_is_answered_without_facts_rules_and_findings(root:
         "import sys\nfrom torchlint.cli import main\nassert main(['check', '--isolated', '--no-cache', '.']) == 0\n"
         "print('modules', *sorted(sys.modules))\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(root), str(root / "rules")))}
+    environment = {**os.environ, "PYTHONPATH": str(root)}
     command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}\n{program}"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     modules = done.stdout.splitlines()[-1].split()
-    assert {"torchlint.engine.run", "torchlint_rules.index"} <= {*modules}
+    assert {"torchlint.engine.run", "torchlint.rules.index"} <= {*modules}
     assert "Nothing slow found in 1 file" in done.stderr
     assert not {*NEEDLESS} & {*modules}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from rule_index import FILE, table
-from torchlint_rules.index import RULES
+from torchlint.rules.index import RULES
 
 from torchlint.engine.rules import BUILT_IN, listed_rules, load_rules
 from torchlint.rule import Rule, Trigger

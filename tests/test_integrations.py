@@ -170,7 +170,7 @@ def value_of(expression, inputs, here):
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
     """A package without a need for the network; what it installs finds this repository's torchlint."""
-    paths = [str(ROOT), str(ROOT / "rules"), *(path for path in sys.path if path.endswith("-packages"))]
+    paths = [str(ROOT), *(path for path in sys.path if path.endswith("-packages"))]
     about = "torchlint-0.dist-info"
     files = {
         "torchlint_here.pth": "".join(f"{path}\n" for path in paths),
@@ -268,7 +268,7 @@ def test_the_action_writes_sarif(step, runner):
 
 
 HOSTILE = (
-    *("venv", "pip", "ensurepip", "shlex", "runpy", "torchlint", "torchlint_rules", "click", "rich", "libcst", "ast"),
+    *("venv", "pip", "ensurepip", "shlex", "runpy", "torchlint", "click", "rich", "libcst", "ast"),
     *("re", "json", "sitecustomize", "usercustomize", "setuptools"),
 )
 

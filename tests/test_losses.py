@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from projects import Code
-from torchlint_rules.tl3_autograd._losses import Losses
+from torchlint.rules.tl3_autograd._losses import Losses
 
 CALLED_ON = {
     "itself": "y.backward()",

@@ -36,7 +36,7 @@ for _ in range(5):
     x = x + 1
     x.sum().item()
 """
-ENV = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules")))}
+ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture

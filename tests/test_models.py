@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torchlint_rules
+import torchlint.rules
 from conftest import HAS_TORCH
 
 import torchlint.engine
@@ -139,7 +139,7 @@ def test_a_query_takes_owners_and_attributes() -> None:
 def test_each_query_in_the_code_selects_something_by_known_attributes() -> None:
     """A query with a slip of the pen would select nothing, without a word."""
     found: list[Names] = []
-    for package in (torchlint.facts, torchlint.engine, torchlint.rule, torchlint_rules):
+    for package in (torchlint.facts, torchlint.engine, torchlint.rule, torchlint.rules):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(info.name)
             found += [value for value in vars(module).values() if isinstance(value, Names)]

@@ -41,7 +41,7 @@ def environment(folder):
     asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
     there = Path(subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip())
     own = dict.fromkeys([sysconfig.get_path("purelib"), *(path for path in sys.path if path.endswith("site-packages"))])
-    (there / "others.pth").write_text("\n".join([str(ROOT), str(ROOT / "rules"), *own, ""]))
+    (there / "others.pth").write_text("\n".join([str(ROOT), *own, ""]))
     return python
 
 
@@ -325,11 +325,11 @@ def test_a_new_built_in_rule_passes_the_tests_of_the_repository(tmp_path):
     for name in ("torchlint", "rules", "tests", "docs", "pyproject.toml", "README.md"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(tmp_path / "rules")))}
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-m", "torchlint", "dev", "new-rule", "TL199", "some-smell"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "rules/torchlint_rules/tl1_transfer/some_smell.py" in done.stdout.splitlines()
+    assert "rules/tl1_transfer/some_smell.py" in done.stdout.splitlines()
     page = (tmp_path / "docs" / "all-rules.md").read_text()
     rows = [line[2:7] for line in page.splitlines() if line.startswith("| TL")]
     assert rows[rows.index("TL199") - 1 :][:3] == ["TL110", "TL199", "TL201"]

@@ -146,7 +146,7 @@ sys.exit(main())
 def started(folder):
     """A process that lints with three children, all four of which never come to an end; and their numbers."""
     read, write = os.pipe()
-    path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+    path = str(ROOT)
     code = IN_A_PROCESS.replace("os.write(3", f"os.write({write}")
     process = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -222,7 +222,7 @@ def test_without_fork_one_process_does_it_all(project, monkeypatch):
 def test_problems_in_children_are_told(tmp_path: Path, monkeypatch):
     for name in ("a", "b", "c"):
         (tmp_path / f"{name}.py").write_text(AGENT)
-    import torchlint_rules.tl1_transfer.cpu_then_move as module
+    import torchlint.rules.tl1_transfer.cpu_then_move as module
 
     def fail(self, site):
         raise ZeroDivisionError("here")

@@ -51,7 +51,7 @@ def torchlint(folder: Path, *arguments: str, **env: str) -> subprocess.Completed
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules"))),
+            "PYTHONPATH": str(ROOT),
             "TORCHLINT_DATA_DIR": str(folder.parent / "data"),
             "TORCHLINT_NO_CACHE": "",
             **env,

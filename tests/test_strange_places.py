@@ -37,7 +37,7 @@ def run(folder: Path, *words: str, shell: str = "", **env: str) -> subprocess.Co
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "rules"))),
+            "PYTHONPATH": str(ROOT),
             "TORCHLINT_DATA_DIR": str(folder.parent / "data"),
             "TORCHLINT_NO_CACHE": "",
             **env,

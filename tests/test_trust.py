@@ -20,7 +20,7 @@ MARK = "with open(r'{mark}', 'a') as stream:\n    stream.write(__name__)\n"
 RUN_BY_SOMEBODY = (
     *("agent.py", "conftest.py", "setup.py", "sitecustomize.py", "usercustomize.py", "__init__.py", "__main__.py"),
     *("torch.py", "numpy.py", "click.py", "libcst.py", "rich.py", "tomli.py", "watchfiles.py"),
-    *("ast.py", "re.py", "json.py", "torchlint.py", "torchlint_rules.py", "torchlint/__init__.py", "rules/__init__.py"),
+    *("ast.py", "re.py", "json.py", "torchlint.py", "torchlint/__init__.py", "rules/__init__.py"),
 )
 PROJECT = """[build-system]
 requires = ["evil"]
@@ -54,7 +54,7 @@ def run(
     folder: Path, *arguments: str, code: str = "", env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command line as an installed torchlint runs: the folder is not on the path of modules."""
-    path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+    path = str(ROOT)
     start = code or "import sys; from torchlint.cli import main; sys.exit(main(sys.argv[1:]))"
     return subprocess.run(
         [sys.executable, "-P" if sys.version_info >= (3, 11) else "-B", "-c", start, *arguments],
@@ -104,7 +104,7 @@ def test_nothing_of_the_current_folder_is_run(
     if more:  # then also what packages of the environment import when Python starts comes from the folder
         for path in [path for path in folder.glob("*.py") if path.stem in sys.stdlib_module_names]:
             path.unlink()
-    paths = (str(ROOT), str(ROOT / "rules"), *(part.format(folder=folder) for part in more))
+    paths = (str(ROOT), *(part.format(folder=folder) for part in more))
     done = subprocess.run(
         [sys.executable, "-m", "torchlint", *arguments],
         cwd=folder,

@@ -43,7 +43,7 @@ class Project:
 
     def start(self, code: str) -> subprocess.Popen[str]:
         words = ("verify", "--isolated", "--unsafe-fixes", "--select", "TL102", "--", sys.executable, "-c", code)
-        path = os.pathsep.join((str(ROOT), str(ROOT / "rules")))
+        path = str(ROOT)
         return subprocess.Popen(
             [sys.executable, "-m", "torchlint", *words],
             cwd=self.folder,

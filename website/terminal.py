@@ -58,7 +58,7 @@ def _run(command: str, folder: Path) -> str:
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(root), str(root / "rules"))),
+            "PYTHONPATH": str(root),
             "FORCE_COLOR": "1",
             "COLUMNS": "88",
             "TORCHLINT_DATA_DIR": str(root / ".no-results-of-anybody"),

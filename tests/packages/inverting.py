@@ -25,7 +25,7 @@ from torchlint.rule import Kind
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode
 
-_TWINS = ROOT / "rules" / "torchlint_rules" / "tl4_allocation" / "functional_twins.json"
+_TWINS = ROOT / "rules" / "tl4_allocation" / "functional_twins.json"
 _METHODS = ("flatten", "tanh", "sigmoid", "relu", "softmax", "log_softmax")
 _CREATORS = ("zeros", "ones", "empty", "eye", "full", "arange")
 _ANY_DTYPE = ("zeros", "ones", "empty", "eye")

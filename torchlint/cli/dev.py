@@ -18,7 +18,7 @@ from torchlint.late import dataclass, regex
 
 _CODE = regex(r"[A-Z]{2,}\d{3}")
 _NAME = regex(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_BUILT_IN = Path("rules", "torchlint_rules")
+_BUILT_IN = Path("rules")
 _INDEXER = Path("tests", "rule_index.py")
 _ROW = regex(r"\| TL\d{3} ")
 _MARK = "TORCHLINT_API"
@@ -54,7 +54,7 @@ def new_rule(code: str, name: str, into: Path) -> int:
     if not _NAME.fullmatch(name):
         raise click.UsageError(f"a name is words in small letters with hyphens, e.g. slow-thing, not {name!r}")
     rule = _NewRule(code, name)
-    built_in = (into / _BUILT_IN).is_dir()
+    built_in = (into / _BUILT_IN / "index.py").is_file()
     if built_in != code.startswith("TL"):
         here, elsewhere = "in a checkout of torchlint codes begin with TL", "codes that begin with TL are torchlint's"
         raise click.UsageError(f"{here if built_in else elsewhere}: {code}")
@@ -155,7 +155,7 @@ def _list(rule: _NewRule, root: Path) -> None:
     if before:
         lines.insert(before[-1] + 1, skeleton.LISTED.substitute(code=rule.code, name=rule.name))
         page.write_text("".join(lines), encoding="utf-8")
-    path = os.pathsep.join(str((root / name).resolve()) for name in ("", "rules"))
+    path = str(root.resolve())
     command = [sys.executable, str(_INDEXER)]
     done = subprocess.run(
         command, cwd=root, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False

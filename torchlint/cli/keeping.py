@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torchlint.settings.model import Settings
 
 # Packages of ours, and those of others whose release decides what is found or how it is shown.
-_OURS = ("torchlint", "torchlint_rules")
+_OURS = ("torchlint", "torchlint.rules")
 _OTHERS = ("libcst", "rich")
 _SUFFIXES = (".py", ".json")
 # No one commits a cache.
@@ -133,7 +133,8 @@ def warn(error: OSError) -> None:
 
 def _code(plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The code of torchlint and its rules as entries, each with the name that it has wherever it is installed."""
-    homes = [folder for name in _OURS for folder in _folders(name)]
+    package, rules = (folder for name in _OURS for folder in _folders(name))
+    homes = [package, *([] if rules.startswith(f"{package}{os.sep}") else [rules])]
     homes += [folder for name in plugins for folder in installed_folders(name)]
     for home in homes:
         for below, _, names in os.walk(home):

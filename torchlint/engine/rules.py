@@ -17,7 +17,7 @@ from torchlint.rule import API_VERSION, RuleSet
 if TYPE_CHECKING:
     from torchlint.rule import Option, Report, Rule, Site
 
-BUILT_IN = "torchlint_rules"
+BUILT_IN = "torchlint.rules"
 _INDEX = "index"
 
 _API = "TORCHLINT_API"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-from torchlint_rules.tl4_allocation.module_built_per_call import twins
+from torchlint.rules.tl4_allocation.module_built_per_call import twins
 
 from fuzz.fixes.agents import acting, collecting
 from fuzz.fixes.asking import asking

@@ -1,0 +1,301 @@
+"""TL107: tensors are moved between host and device one by one, or one index again for each tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.models import function_names, method_names
+from torchlint.rule import (
+    Call,
+    Device,
+    Example,
+    Fix,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Loop,
+    Method,
+    Report,
+    Rule,
+    Site,
+)
+from torchlint.rule.build import keyword_of, module_for
+
+from ._host_index import HostIndices, host_index
+
+_METHODS = method_names(moves=True)
+_CREATORS = function_names("torch", makes="data")
+_WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtins.float", "builtins.int"})
+_SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
+
+_TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
+_AGAIN = "`{name}` is copied to the device for each tensor that it indexes; move it there once, before it is used"
+_BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 1)).to(device)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def collate(self, rows):
+        return torch.stack([row.to(device) for row in rows])
+
+    def update(self, rows):
+        loss = self.net(self.collate(rows)).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(learner, replay, updates):
+    for _ in range(updates):
+        learner.update(replay.sample(256))
+"""
+_BETTER = _SOURCE.replace(
+    "torch.stack([row.to(device) for row in rows])",
+    "torch.stack(list(rows)).to(device)",
+)
+_INDEXED = """\
+import numpy as np
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Replay:
+    def __init__(self, size):
+        self.obs = torch.zeros(size, 17, device=device)
+        self.action = torch.zeros(size, device=device)
+        self.reward = torch.zeros(size, device=device)
+
+    def rows(self, indices):
+        index = np.sort(indices)
+        return self.obs[index], self.action[index], self.reward[index]
+
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Linear(17, 1).to(device)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def update(self, obs, action, reward):
+        loss = (self.net(obs).squeeze(1) - action - reward).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(learner: Learner, replay: Replay, updates):
+    for _ in range(updates):
+        learner.update(*replay.rows(np.random.randint(0, 1000, 64)))
+"""
+
+
+class TransferPerItem(Rule):
+    """Many small tensors are moved between host and device one at a time.
+
+    ## What it does
+    Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
+    comprehension in hot code, where the results are stacked afterwards, and `.cpu()` of one row of a tensor at a time.
+    Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
+    indexed: each of these copies it there.
+
+    ## Why is this slow
+    Every copy between host and device has a fixed cost, whatever its size, and a copy to the host waits for the
+    device. One copy of the whole costs about as much as one copy of a row.
+
+    ## Example
+    ```python
+    batch = torch.stack([row.to(device) for row in rows])
+    index = np.random.randint(0, size, 64)
+    return self.obs[index], self.action[index], self.reward[index]
+    ```
+
+    ## Use instead
+    ```python
+    batch = torch.stack(rows).to(device)
+    index = torch.as_tensor(np.random.randint(0, size, 64), device=self.obs.device)
+    return self.obs[index], self.action[index], self.reward[index]
+    ```
+
+    ## What the fix may change
+    Nothing. An index is moved once, to where the tensor lies that is indexed first. The fix says what it assumes where
+    it is not proven that the tensors lie on one device, that the index holds whole numbers, or that nothing changes it
+    in between. It gets a new name where something else reads it, where a loop binds it, and in a function with types.
+    Items that are moved one by one have no automatic fix.
+
+    ## When to ignore it
+    For a handful of tensors of different shapes. The values of a dict and the fields of a batch are not reported.
+
+    ## Measured
+    The cost exists on an accelerator only. The events before and after are counted on the counted device;
+    `torchlint rule TL107` prints them.
+
+    ## References
+    - PyTorch documentation, "CUDA semantics": copies between host and device.
+    """
+
+    code = "TL107"
+    name = "transfer-per-item"
+    summary = "tensors are moved between host and device one by one, or an index for each tensor"
+    level = Level.NOTE
+    trigger = Call(*_CREATORS) | Method(*_METHODS) | Found(HostIndices)
+    least = Frequency.UPDATE
+    yields_to = ("TL104",)
+    cuda_only = True
+    fixable = True
+    examples = (
+        Example(
+            name="256-rows",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="learner = Learner()\nrows = list(rows)",
+            workload="learner.collate(rows)",
+            inputs=(Input("rows", Kind.TENSOR, (256, 17)),),
+            by_hand=True,
+        ),
+        Example(
+            name="indexed-by-an-array",
+            source=_INDEXED,
+            fixed=_INDEXED.replace(
+                "        return self.obs[index]",
+                "        index = torch.as_tensor(index, device=self.obs.device)\n        return self.obs[index]",
+            ),
+            setup="replay = Replay(100)",
+            workload="replay.rows(indices)",
+            inputs=(Input("indices", Kind.NDARRAY, (64,), "int64"),),
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a move of one item of many, if it could be one move of all, and an index that is copied again."""
+        call = site.node
+        if isinstance(call, cst.Subscript) and site.device.may_be_cuda():
+            yield from _copied_again(site, call)
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda() or not site.calls.is_plain(call):
+            return
+        source = _moved(site, call)
+        if source is None:
+            return
+        place, loop = next(
+            ((place, each) for place, each in enumerate(site.loops.around(source)) if not each.few), (0, None)
+        )
+        if loop is None or loop.strided:
+            return
+        known = site.values.of(source).kind
+        together = loop.joined and known in (Kind.TENSOR, Kind.UNKNOWN) and _is_element(site, call)
+        if not (together or _to_host(call)) or not _goes_through(loop):
+            return
+        if together:
+            yield Report(call, _TOGETHER)
+        elif _is_row(site, source, place):
+            yield Report(call, _BEFORE)
+
+
+def _copied_again(site: Site, node: cst.Subscript) -> Iterator[Report]:
+    """Report an index on the host that this subscript copies to the device, and others, too."""
+    index = host_index(site)
+    if index is None:
+        return
+    fix = None
+    if index.moved and not site.compiling.scripted():
+        torch, imports = module_for(site, "torch", "torch")
+        moved = index.moved.replace("{torch}", torch)
+        fix = Fix(
+            message="move the index once",
+            replace=(),
+            elsewhere=tuple((name, index.target) for name in index.replaced),
+            ahead=((index.first, f"{index.target} = {moved}"),),
+            assumes=index.doubt,
+            imports=imports if moved != index.moved else (),
+        )
+    yield Report(node, _AGAIN.format(name=index.name), fix, figure="indexed-by-an-array")
+
+
+def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
+    """What a call moves to another device; ``None`` where it may move nothing."""
+    func = call.func
+    if site.names.of(func) in _CREATORS:
+        device, source = keyword_of(call, "device"), site.calls.argument(call, 0, "data")
+        return source if device is not None and site.values.of(device).device is not Device.CPU else None
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS:
+        return None
+    known = site.values.of(func.value)
+    if known.kind not in (Kind.TENSOR, Kind.UNKNOWN):
+        return None
+    if _to_host(call):
+        return func.value if known.device is not Device.CPU else None
+    if func.attr.value == "cuda":
+        return None if _is_computed(site, func.value) else func.value
+    target = site.calls.argument(call, 0, "device")
+    value = site.values.of(target) if target is not None else None
+    if value is None or value.kind not in (Kind.DEVICE, Kind.STRING) or value.device is Device.CPU:
+        return None
+    return None if known.device is Device.CUDA or _is_computed(site, func.value) else func.value
+
+
+def _is_computed(site: Site, source: cst.BaseExpression) -> bool:
+    """Whether a tensor comes of a distribution that may be on the device already, as one of a network's outputs is."""
+    match source:
+        case cst.Call(func=cst.Attribute(value=inner)):
+            computed = site.values.of(inner).kind is Kind.DISTRIBUTION
+            return computed and site.values.of(source).device is not Device.CPU
+    return False
+
+
+def _to_host(call: cst.Call) -> bool:
+    """Whether a move is to the host: ``.cpu()``, ``.to("cpu")``."""
+    match call:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="cpu")), args=[]):
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="to")), args=[cst.Arg(value=cst.SimpleString() as text)]):
+            return text.evaluated_value == "cpu"
+    return False
+
+
+def _goes_through(loop: Loop) -> bool:
+    """Whether an expression is one of the many items of a loop, or is drawn again for each."""
+    return ((loop.item and loop.carried is not True) or loop.draws) and not loop.learns
+
+
+def _is_element(site: Site, call: cst.Call) -> bool:
+    """Whether what is moved is, as it is or converted further, an element of a comprehension or appended to a list."""
+    links = site.calls.chain(call)
+    node: cst.CSTNode = links[-1].node if links else call
+    parent = site.parent(node)
+    while isinstance(parent, cst.Call) and site.names.of(parent.func) in _WRAPPERS:
+        node, parent = parent, site.parent(parent)
+    if isinstance(parent, (cst.ListComp, cst.GeneratorExp)):
+        return parent.elt is node
+    return bool(site.loops.grown(node))
+
+
+def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
+    """Whether an expression is one row of a tensor, by a number that a loop counts, of a tensor that stays the same."""
+    surely = False
+    while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute):
+        surely = surely or source.func.attr.value in _SURELY_TENSOR
+        source = source.func.value
+    if not isinstance(source, cst.Subscript):
+        return False
+    match source.slice[0].slice:
+        case cst.Index(value=index) if site.values.of(index).kind is Kind.NUMBER:
+            pass
+        case _:
+            return False
+    base = source.value
+    if not (surely or site.values.of(base).kind is Kind.TENSOR):
+        return False
+    same, turns = site.loops.around(base)[place], site.loops.around(index)[place]
+    return turns.item and not same.item and not same.carried

@@ -1,0 +1,90 @@
+"""What is proven of tensors that hold one number each, for the fixes of TL203."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.earlier import used_before
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
+from torchlint.facts.flow.whereabouts import Whereabouts
+from torchlint.facts.values.dtypes import is_inexact
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+
+from ._real_numbers import RealNumbers
+
+_FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+
+
+@dataclass(eq=False, slots=True)
+class Tensors(Fact):
+    """Answers what is proven of tensors that hold one number each."""
+
+    project: Project
+    values: Values
+    autograd: Autograd
+    whereabouts: Whereabouts
+    reals: RealNumbers
+
+    def rank(self, facts: FileFacts, node: ast.expr) -> int | None:
+        """The number of dimensions, ``None`` where it is not known."""
+        return self.values.of(facts, node).rank
+
+    def flattening(self, facts: FileFacts, node: ast.expr) -> str:
+        """The call that takes from a tensor of one number the dimensions that it may have; empty: it has none.
+
+        A tensor of several numbers raises there, as it did where one number was read from it.
+        """
+        return "" if self.rank(facts, node) == 0 else ".reshape(())"
+
+    def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor holds floating-point numbers: by its dtype, or because it is part of a graph.
+
+        What only an inexact dtype can hold, such as a mean, is floating where the program has no complex numbers. That
+        a tensor is a part of what is differentiated says nothing: whole numbers may be, too.
+        """
+        value = self.values.of(facts, node)
+        if value.dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
+            return True
+        if is_inexact(value) and self.reals.only(facts.scope_of(node)):
+            return True
+        return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
+
+    def _was_differentiated(self, facts: FileFacts, node: ast.Name) -> bool:
+        """Whether ``backward()`` of the tensor itself ran before, which raises for whole and for complex numbers."""
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "backward"
+            and isinstance(call.func.value, ast.Name)
+            and call.func.value.id == node.id
+            and used_before(self.project, facts, call.func.value, node)
+            for call in facts.scope_of(node).function.calls
+        )
+
+    def is_whole(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor is proven to hold whole numbers or truths."""
+        return (self.values.of(facts, node).dtype or "float32") not in _FLOATS
+
+    def on_accelerator(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor lies on an accelerator where there is one, else on the CPU."""
+        return self.whereabouts.on_accelerator(facts, node)
+
+    def on_one_device(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
+        """Whether all lie on one device."""
+        return self.whereabouts.alike(facts, nodes)
+
+
+def operand(facts: FileFacts, node: ast.expr) -> str:
+    """The source text of an expression of which a method is to be called."""
+    text = text_of(facts, node)
+    return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
+
+
+def text_of(facts: FileFacts, node: ast.expr) -> str:
+    """The source text of an expression, on one row."""
+    text = ast.get_source_segment(facts.source.text, node) or ""
+    return text if text and "\n" not in text and "\r" not in text else ast.unparse(node)

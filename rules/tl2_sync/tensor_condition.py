@@ -1,0 +1,358 @@
+"""TL208: Python decides on the value of a tensor, and waits for the device to learn it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torchlint import cst
+from torchlint.rule import (
+    Call,
+    Change,
+    Device,
+    Example,
+    Fix,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Purpose,
+    Report,
+    Rule,
+    Site,
+)
+from torchlint.rule.build import expression, in_place_of, source
+
+from ._debug_checks import VARIABLE, behind_a_flag
+from ._tensor_condition import Tests, Truths
+
+_CHOICES = frozenset({"builtins.min", "builtins.max"})
+_MATH = frozenset(
+    f"math.{name}"
+    for name in (
+        *("acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf", "exp", "expm1", "fabs", "floor"),
+        *("fmod", "hypot", "isclose", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "pow", "sin"),
+        *("sinh", "sqrt", "tan", "tanh", "trunc"),
+    )
+)
+
+_MESSAGE = "{what} forces a GPU sync; {better}"
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRUCell(17, 64)
+        self.head = nn.Linear(64, 6)
+
+    def forward(self, obs: torch.Tensor, hidden: torch.Tensor, first: torch.Tensor):
+        if first.any():
+            hidden = hidden * (1.0 - first.float())[:, None]
+        hidden = self.gru(obs, hidden)
+        return self.head(hidden), hidden
+
+
+class Learner:
+    def __init__(self):
+        self.policy = Recurrent().to(device)
+        self.optimizer = torch.optim.Adam(self.policy.parameters())
+
+    def update(self, obs, hidden, first, goal):
+        values, _ = self.policy(obs, hidden, first)
+        loss = (values - goal).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(learner, replay, updates):
+    for _ in range(updates):
+        learner.update(*replay.sample(256))
+"""
+_BETTER = _SOURCE.replace(
+    """\
+        if first.any():
+            hidden = hidden * (1.0 - first.float())[:, None]
+""",
+    """\
+        hidden = hidden * (1.0 - first.float())[:, None]
+""",
+)
+
+
+class TensorCondition(Rule):
+    """Python branches on the value of a tensor that may live on a device.
+
+    ## What it does
+    Finds tensors that Python asks for their truth in hot code: the test of `if`, `while`, `assert`, of a conditional
+    expression or a comprehension, an operand of `and`, `or` and `not`, `x in tensor`, and tensors given to `bool()`,
+    to Python's `min()` and `max()`, and to functions of `math`.
+
+    ## Why is this slow
+    The branch cannot be taken before the value is on the host, so Python waits for all work queued on the device, and
+    the device then idles until Python has queued more. `torch.compile` breaks the graph there too.
+
+    ## Example
+    ```python
+    if first.any():
+        hidden = hidden * (1.0 - first.float())[:, None]
+    ```
+
+    ## Use instead
+    ```python
+    hidden = hidden * (1.0 - first.float())[:, None]
+    ```
+
+    Where both branches compute a value and do nothing else, `torch.where`; instead of `min()` and `max()`,
+    `torch.minimum`, `torch.maximum` or `clamp`. A branch that does more, such as to copy a target network, can ask a
+    count that the host keeps.
+
+    ## What the fix may change
+    Nothing where `and` or `or` asks several tensors of one truth each: the device joins them (`a.any() | b.any()`),
+    and one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan`
+    and the like. `not x.any()` becomes `~x.any()`, or `(x.any() == 0)` where `x` may hold bytes, of which the result is
+    a byte. An `assert`, or a branch that exists to raise, gets a debug flag before it, as TL201 writes it: then wrong
+    values no longer raise while the flag is off (validation). There is no automatic fix that takes another branch away:
+    what to compute without it depends on it.
+
+    ## When to ignore it
+    On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
+    is done is the faster form there. Also where the branch saves much work on the device.
+
+    ## Measured
+    The wait exists on an accelerator only. The events before and after are counted on the counted device;
+    `torchlint rule TL208` prints them.
+
+    ## References
+    - PyTorch documentation, "CUDA semantics: asynchronous execution".
+    """
+
+    code = "TL208"
+    name = "tensor-condition"
+    summary = "Python branches on the value of a tensor, which forces a GPU sync"
+    level = Level.NOTE
+    trigger = Found(Truths) | Call(*_CHOICES, *_MATH, "builtins.bool")
+    least = Frequency.UPDATE
+    yields_to = ("TL201", "TL202", "TL203")
+    cuda_only = True
+    fixable = True
+    may_change = (Change.VALIDATION,)
+    options = (VARIABLE,)
+    examples = (
+        Example(
+            name="reset-hidden-state",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="policy = Learner().policy\nobs, hidden, first = obs.to(device), hidden.to(device), first.to(device)",
+            workload="policy(obs, hidden, first)[0]",
+            inputs=(
+                Input("obs", Kind.TENSOR, (256, 17)),
+                Input("hidden", Kind.TENSOR, (256, 64)),
+                Input("first", Kind.TENSOR, (256,), "bool"),
+            ),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a tensor that Python has to read to go on, off the CPU; of one test the first such tensor."""
+        node = site.node
+        if not isinstance(node, cst.BaseExpression) or not site.device.may_be_cuda():
+            return
+        if isinstance(node, cst.Call) and (what := _read_by(site, node)):
+            better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
+            yield Report(node, _MESSAGE.format(what=what, better=better))
+        elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
+            purpose = site.flow.purpose()
+            message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[purpose])
+            fix = None if site.compiling.scripted() else _joined(site, node)
+            check = _check(site, node) if purpose is Purpose.RAISE else None
+            if check is not None and fix is None:
+                fix = behind_a_flag(site, check, _reads_somewhere, VARIABLE.of(self.given))
+            yield Report(node, message, fix)
+
+
+_CHOSEN = "choosing between tensors in Python"
+_KEEP = "keep the value in a tensor"
+_CHECK = "check the value where it is on the host, or not on every call"
+# What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
+_INSTEAD = {
+    Purpose.RAISE: _CHECK,
+    Purpose.REPORT: _CHECK,
+    Purpose.LEAVE: "check only every few iterations, or count on the host",
+    Purpose.BLEND: "use `torch.where` in place of the branch",
+    Purpose.VALUE: _KEEP,
+    Purpose.OTHER: "decide by a number or flag that is already on the host",
+}
+
+
+def _read_by(site: Site, call: cst.Call) -> str:
+    """What a builtin or a function of ``math`` makes the host learn of a tensor, empty where there is none."""
+    name = site.names.of(call.func)
+    if name not in _CHOICES and name not in _MATH and name != "builtins.bool":
+        return ""
+    if not any(_on_device(site, argument.value) for argument in call.args if not argument.star):
+        return ""
+    if name in _CHOICES:
+        return _CHOSEN
+    return "the truth value of a tensor" if name == "builtins.bool" else "a Python number made of a tensor"
+
+
+def _on_device(site: Site, node: cst.CSTNode) -> bool:
+    """Whether an expression is a tensor that is not proven to be on the host."""
+    value = site.values.of(node)
+    return value.kind is Kind.TENSOR and value.device is not Device.CPU
+
+
+def _check(site: Site, node: cst.CSTNode) -> cst.If | cst.Assert | None:
+    """The statement that a condition, or a part of one, decides."""
+    parent = site.parent(node)
+    while isinstance(parent, (cst.BooleanOperation, cst.UnaryOperation)):
+        parent = site.parent(parent)
+    return parent if isinstance(parent, (cst.If, cst.Assert)) else None
+
+
+def _reads_somewhere(site: Site, node: cst.CSTNode) -> bool:
+    """Whether the truth of an expression, or of a part of it, is that of a tensor."""
+    return any(_reads(site, leaf) for leaf in _operands(node))
+
+
+def _reads(site: Site, node: cst.CSTNode) -> bool:
+    """Whether the truth of an expression is that of a tensor, or of a search in one."""
+    if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
+        # A text is not an element of a tensor: what it is looked for in is a mapping, the output of a model.
+        sought = site.values.of(node.left).kind is not Kind.STRING
+        return sought and _on_device(site, node.comparisons[0].comparator)
+    return _on_device(site, node)
+
+
+def _asked(site: Site, node: cst.CSTNode) -> bool:
+    """Whether Python asks an expression for its truth."""
+    if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
+        return True
+    match site.parent(node):
+        case cst.If(test=test) | cst.While(test=test) | cst.Assert(test=test) | cst.IfExp(test=test):
+            return test is node
+        case cst.CompFor(ifs=conditions):
+            return any(condition.test is node for condition in conditions)
+        case cst.UnaryOperation(operator=cst.Not()):
+            return True
+        case cst.BooleanOperation(left=left) as parent:
+            return left is node or _asked(site, parent)
+    return False
+
+
+def _comes_first(site: Site, node: cst.CSTNode) -> bool:
+    """Whether no other operand before this one, in the same ``and``, ``or`` and ``not``, reads a tensor."""
+    top, parent = node, site.parent(node)
+    while isinstance(parent, cst.BooleanOperation) or (
+        isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not)
+    ):
+        top, parent = parent, site.parent(parent)
+    return next(leaf for leaf in _operands(top) if leaf is node or _reads(site, leaf)) is node
+
+
+def _operands(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    match node:
+        case cst.BooleanOperation(left=left, right=right):
+            yield from _operands(left)
+            yield from _operands(right)
+        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
+            yield from _operands(expression)
+        case _:
+            yield node
+
+
+# several tests with one read -----------------------------------------------------------------------------------------
+
+
+def _joined(site: Site, node: cst.BaseExpression) -> Fix | None:
+    """The tests of an ``and`` or ``or`` joined on the device from a first one on, as far as that changes nothing."""
+    child, top = node, site.parent(node)
+    if isinstance(top, cst.UnaryOperation):
+        child, top = top, site.parent(top)
+    if not isinstance(top, cst.BooleanOperation):
+        return None
+    kind = type(top.operator)
+    while not child.lpar and isinstance(above := site.parent(top), cst.BooleanOperation):
+        if top.lpar or not isinstance(above.operator, kind):
+            break
+        top = above
+    operands = list(_chain(top, kind))
+    first = operands.index(child)
+    last = first
+    while last < len(operands) and _is_joinable(site, operands[last], operands[first:last]):
+        last += 1
+    if last - first < 2:
+        return None
+    sign = cst.BitOr() if kind is cst.Or else cst.BitAnd()
+    joined = _on_device_truth(site, operands[first])
+    for operand in operands[first + 1 : last]:
+        joined = cst.BinaryOperation(joined, sign, _on_device_truth(site, operand))
+    new: cst.BaseExpression = joined
+    if first:
+        new = cst.BooleanOperation(_folded(operands[:first], top.operator), top.operator, new)
+    new = _folded([new, *operands[last:]], top.operator)
+    return Fix(message="read these tests at once", replace=((top, in_place_of(top, new)),))
+
+
+def _chain(node: cst.BaseExpression, kind: type[cst.BaseBooleanOp]) -> Iterator[cst.BaseExpression]:
+    """The operands of a chain of one operator, in order."""
+    if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, kind):
+        left = node.left
+        if isinstance(left, cst.BooleanOperation) and left.lpar:
+            yield left
+        else:
+            yield from _chain(left, kind)
+        yield node.right
+    else:
+        yield node
+
+
+def _is_joinable(site: Site, operand: cst.BaseExpression, before: Sequence[cst.BaseExpression]) -> bool:
+    """Whether an operand is one truth on the device that may be computed although those before it decide already."""
+    tests = site.fact(Tests)
+    twin = site.expression(_asked_for(operand))
+    if twin is None or not _reads(site, _asked_for(operand)) or not tests.is_truth(site.file, twin):
+        return False
+    if not before:
+        return True
+    read = site.expression(_asked_for(before[0]))
+    known = frozenset() if read is None else tests.names(read)
+    return tests.is_harmless(site.file, twin, known)
+
+
+def _asked_for(operand: cst.BaseExpression) -> cst.BaseExpression:
+    """What is asked for its truth: ``x`` of ``not x``."""
+    negated = isinstance(operand, cst.UnaryOperation) and isinstance(operand.operator, cst.Not)
+    return operand.expression if negated and isinstance(operand, cst.UnaryOperation) else operand
+
+
+def _on_device_truth(site: Site, operand: cst.BaseExpression) -> cst.BaseExpression:
+    """An operand as an operand of ``|`` and ``&``: ``~x`` for ``not x``, a comparison in parentheses.
+
+    ``not x`` is ``(x == 0)`` where ``x`` may be a byte, whose bits ``~`` would turn.
+    """
+    asked = _asked_for(operand)
+    bound = isinstance(asked, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or asked.lpar
+    inner = asked if bound else asked.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    if asked is operand:
+        return inner
+    if site.values.of(asked).dtype != "bool":
+        return expression(f"({source(inner)} == 0)")
+    invert = cst.BitInvert(whitespace_after=cst.SimpleWhitespace(""))
+    return cst.UnaryOperation(invert, inner)
+
+
+def _folded(operands: Sequence[cst.BaseExpression], operator: cst.BaseBooleanOp) -> cst.BaseExpression:
+    """A chain of one operator."""
+    node, *others = operands
+    for other in others:
+        node = cst.BooleanOperation(node, operator, other)
+    return node

@@ -1,0 +1,345 @@
+"""TL401: a constant tensor is built again on every call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping
+
+from torchlint import cst
+from torchlint.models import function_names
+from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
+
+from ._beside import beside_module
+from ._constant_rebuilt_per_call import (
+    follows_a_cast,
+    free_attribute,
+    is_accumulated,
+    settled,
+)
+from ._filling import COPIES, Filled, filled
+
+_RANGES = function_names("torch", makes="pattern")
+_OF_A_TABLE: Mapping[str, Container[str]] = {
+    "torch.tril": frozenset({"torch.ones", "torch.full"}),
+    "torch.triu": frozenset({"torch.ones", "torch.full"}),
+    "torch.nn.functional.one_hot": COPIES | _RANGES,
+}
+_PLACEMENT = frozenset({"dtype", "device", "layout", "pin_memory"})
+_NAMES = {
+    "arange": "indices",
+    "linspace": "grid",
+    "logspace": "grid",
+    "eye": "identity",
+    "tril": "lower_mask",
+    "triu": "upper_mask",
+    "one_hot": "one_hot",
+}
+_ROWS = re.compile(r"\s*\n\s*")
+_ASSUMES = "what the tensor meets is on the device of the module's parameters"
+_KEEPS_DTYPE = "the module keeps its dtype: it is cast to no other, which its buffers would follow"
+_CHANGEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.NDARRAY, Kind.TENSOR})
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 6 * 51))
+
+    def expectation(self, logits):
+        support = torch.linspace(-10.0, 10.0, 51, device=logits.device)
+        return (logits.softmax(-1) * support).sum(-1)
+
+    def forward(self, obs):
+        return self.expectation(self.body(obs).view(-1, 6, 51))
+
+
+class Agent:
+    def __init__(self):
+        self.critic = Critic()
+
+    def act(self, obs):
+        with torch.no_grad():
+            return self.critic(obs).argmax(dim=-1)
+
+
+def train(agent, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+"""
+_BETTER = _SOURCE.replace("torch.linspace(-10.0, 10.0, 51, device=logits.device)", "self.support").replace(
+    "6 * 51))\n",
+    '6 * 51))\n        self.register_buffer("support", torch.linspace(-10.0, 10.0, 51), persistent=False)\n',
+)
+
+
+_NUMBER = """\
+import torch
+
+
+class Agent:
+    def __init__(self, device):
+        self.device = torch.device(device)
+
+    def shaped(self, values):
+        return {expression}
+
+    def act(self, obs):
+        return self.shaped(obs.sum(dim=-1))
+
+
+def train(agent, env, steps):
+    obs, _ = env.reset()
+    for _ in range(steps):
+        obs, reward, terminated, truncated, _ = env.step(agent.act(obs))
+"""
+
+
+def _number(name: str, expression: str, number: str) -> Example:
+    return Example(
+        name=name,
+        source=_NUMBER.format(expression=expression.format(f"torch.tensor({number})")),
+        fixed=_NUMBER.format(expression=expression.format(f"torch.full((), {number})")),
+        setup="agent = Agent(device)\nvalues = values.to(device)",
+        workload="agent.shaped(values)",
+        inputs=(Input("values", Kind.TENSOR, (64,)),),
+    )
+
+
+class ConstantRebuiltPerCall(Rule):
+    """A tensor with the same values is built again on every call.
+
+    ## What it does
+    Finds `torch.tensor`, `linspace`, `arange`, `eye`, triangular masks and one-hot tables in hot code whose arguments
+    are all literals or settings, so that every call builds the same tensor.
+
+    ## Why is this slow
+    Building a small tensor costs about as much as an operation of a small network does. `torch.tensor(..., device=)`
+    on an accelerator is worse: it copies from the host and waits for the copy.
+
+    ## Example
+    ```python
+    def forward(self, logits):
+        support = torch.linspace(-10.0, 10.0, 51)
+        return (logits.softmax(-1) * support).sum(-1)
+    ```
+
+    ## Use instead
+    ```python
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("support", torch.linspace(-10.0, 10.0, 51), persistent=False)
+
+    def forward(self, logits):
+        return (logits.softmax(-1) * self.support).sum(-1)
+    ```
+
+    ## What the fix may change
+    Equal literal numbers, as in `torch.tensor(0.0, device=d)`, become `torch.zeros`, `ones`, `full` or `empty` with the
+    same dtype and device: a new tensor on each call as before, and nothing changes.
+
+    Any other tensor that is kept is shared by all calls: writing into it in place changes it for all of them
+    (`aliasing`). The fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__`
+    calls `super().__init__()`, for arguments that are there at its end. A buffer follows the module to its device.
+    Where the code asks for that of a tensor (`x.device`), the fix is offered only if both are proven the same: a
+    layer of the module made the tensor or takes it before, or nothing here leaves the CPU. A buffer also follows
+    `net.half()` and the like: where modules are cast so, the fix assumes that this one is not.
+
+    ## When to ignore it
+    Where the tensor is written into, or where a few microseconds do not matter.
+
+    ## Measured
+    The figures below compare a network head that builds its constant with one that keeps it, and a bound that is copied
+    with one that is filled in.
+
+    ## References
+    - PyTorch documentation, `torch.nn.Module.register_buffer`.
+    """
+
+    code = "TL401"
+    name = "constant-rebuilt-per-call"
+    summary = "a tensor with the same values is built on every call"
+    level = Level.NOTE
+    trigger = Call(*COPIES, *_RANGES, *_OF_A_TABLE.keys())
+    least = Frequency.UPDATE
+    yields_to = ("TL209", "TL102")
+    fixable = True
+    may_change = (Change.ALIASING,)
+    examples = (
+        Example(
+            name="51-atoms",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="critic = Critic().to(device)\nlogits = logits.to(device)",
+            workload="critic.expectation(logits)",
+            inputs=(Input("logits", Kind.TENSOR, (1, 6, 51)),),
+        ),
+        _number("floor-64", "torch.maximum(values, {})", "-1.0, device=self.device"),
+        _number("offset-64", "values + {}", "0.5"),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report a call that builds a constant, unless it is part of a bigger constant or written into later."""
+        node = site.node
+        if not isinstance(node, cst.Call) or not _is_constant(site, node) or _is_part(site, node):
+            return
+        if site.compiling.inside() or site.compiling.scripted():
+            return
+        name = site.names.of(node.func) or ""
+        copied = name in COPIES and _goes_to_device(site, node)
+        fill = filled(site, node)
+        changed = site.values.is_mutated(node)
+        level = Level.WARNING if copied else None
+        waits = " and waits for the copy" if copied else ""
+        better = "fills it on the device" if copied else "needs no copy"
+        if fill is not None and _is_empty(node):
+            yield Report(node, _EMPTY.format(name=name, better=fill.text), _fill(node, fill), figure="offset-64")
+        elif fill is not None and (copied or not changed):
+            message = f"`{name}` copies the same number on every call{waits}; `{fill.text}` {better}"
+            yield Report(node, message, _fill(node, fill), level=level, figure="floor-64" if copied else "offset-64")
+        elif changed or is_accumulated(site, node):
+            return
+        elif copied:
+            message = "the same constant is copied to the device on every call, which waits for it; keep it in a buffer"
+            yield Report(node, message, _fix(site, node), level=level, figure="51-atoms")
+        else:
+            message = f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer"
+            yield Report(node, message, _fix(site, node), figure="51-atoms")
+
+
+_EMPTY = "`{name}` makes an empty tensor on the host first, on every call; `{better}` makes it where it belongs"
+
+
+def _is_empty(call: cst.Call) -> bool:
+    """Whether a tensor is made of no numbers: ``torch.tensor(())``."""
+    given = call.args[0].value if call.args else None
+    return isinstance(given, (cst.Tuple, cst.List)) and not given.elements
+
+
+def _fill(call: cst.Call, fill: Filled) -> Fix:
+    """The creator that fills the tensor where it is needed."""
+    return Fix(
+        f"use `{fill.text}`", ((call, in_place_of(call, fill.node)),), assumes=fill.assumes, imports=fill.imports
+    )
+
+
+def _fix(site: Site, call: cst.Call) -> Fix | None:
+    """The constant as a buffer of the module; ``None`` where it cannot be built in ``__init__``."""
+    name = _buffer_name(site, call)
+    attribute = free_attribute(site, name) if name is not None else None
+    built = _built_once(site, call)
+    if attribute is None or built is None:
+        return None
+    this, _, found = attribute.partition(".")
+    made, anywhere = built
+    assumes = _ASSUMES if anywhere and site.device.may_be_cuda() else ""
+    return Fix(
+        f"keep it in the buffer `{attribute}`",
+        ((call, attribute),),
+        may_change=(Change.ALIASING,),
+        assumes=assumes or (_KEEPS_DTYPE if follows_a_cast(site, call) else ""),
+        setup=(f'{this}.register_buffer("{found}", {made}, persistent=False)',),
+    )
+
+
+def _buffer_name(site: Site, call: cst.Call) -> str | None:
+    """A name for the buffer: that of the variable, else one for what it holds; ``None`` where it is stored."""
+    match site.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            return target.value if isinstance(target, cst.Name) else None
+        case cst.AnnAssign(target=target):
+            return target.value if isinstance(target, cst.Name) else None
+    return _NAMES.get((site.names.of(call.func) or "").rpartition(".")[2], "constant")
+
+
+def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
+    """The call as it reads in ``__init__``, on one row, and whether nothing said on which device.
+
+    ``None`` where an argument is not there, or the device is not proven to be the module's.
+    """
+    table = call.args[0].value if (site.names.of(call.func) or "") in _OF_A_TABLE else None
+    inner = table if isinstance(table, cst.Call) else None
+    anywhere = True
+    for made in (call, inner):
+        if made is None:
+            continue
+        if not settled(site, made.func) or any(keyword_of(made, word) for word in ("layout", "pin_memory")):
+            return None
+        device = keyword_of(made, "device")
+        if device is not None and not _is_own_device(site, device):
+            return None
+        anywhere = anywhere and device is None
+        if not all(settled(site, argument.value) for argument in made.args if argument.value not in (device, inner)):
+            return None
+    text = source(_anywhere(call, inner))
+    return None if "#" in text or '"""' in text else (_on_one_row(text), anywhere)
+
+
+def _is_own_device(site: Site, device: cst.BaseExpression) -> bool:
+    """Whether a device is proven to be the module's: ``x.device`` of a tensor beside its parameters, or all is CPU."""
+    match device:
+        case cst.Attribute(value=tensor, attr=cst.Name(value="device")):
+            return beside_module(site, tensor) or (site.values.is_parameter(tensor) and not site.device.may_be_cuda())
+    return False
+
+
+def _anywhere(call: cst.Call, inner: cst.Call | None) -> cst.Call:
+    """The call without the device; the module takes its buffers along."""
+    bare = without_keyword(call, "device")
+    if inner is None:
+        return bare
+    first = bare.args[0].with_changes(value=without_keyword(inner, "device"))
+    return bare.with_changes(args=[first, *bare.args[1:]])
+
+
+def _on_one_row(text: str) -> str:
+    return _ROWS.sub(" ", text).replace("( ", "(").replace(", )", ")").replace(" )", ")")
+
+
+def _is_constant(site: Site, call: cst.Call) -> bool:
+    """Whether a call builds a tensor from nothing but constants."""
+    name = site.names.of(call.func) or ""
+    if name in _OF_A_TABLE:
+        table = site.calls.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
+        if not isinstance(table, cst.Call) or site.names.of(table.func) not in _OF_A_TABLE[name]:
+            return False
+        return _has_constant_arguments(site, table) and _has_constant_arguments(site, call, besides=table)
+    return name in COPIES | _RANGES and _has_constant_arguments(site, call)
+
+
+def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpression | None = None) -> bool:
+    if not call.args or not site.calls.is_plain(call):
+        return False
+    for argument in call.args:
+        keyword = argument.keyword.value if argument.keyword is not None else ""
+        if keyword in _PLACEMENT or argument.value is besides:
+            continue
+        if keyword in ("out", "requires_grad") or not _is_setting(site, argument.value):
+            return False
+    return True
+
+
+def _is_setting(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether an expression is the same on every call; a named list or array may have been written into."""
+    named = isinstance(node, (cst.Name, cst.Attribute))
+    return site.values.is_constant(node) and not (named and site.values.of(node).kind in _CHANGEABLE)
+
+
+def _is_part(site: Site, call: cst.Call) -> bool:
+    """Whether a call is an argument of a bigger constant, which is reported instead."""
+    outer = site.parent(call)
+    return isinstance(outer, cst.Call) and _is_constant(site, outer)
+
+
+def _goes_to_device(site: Site, call: cst.Call) -> bool:
+    """Whether a call names a device that is not proven to be the host."""
+    device = site.calls.argument(call, 2, "device")
+    if device is None or not site.device.may_be_cuda():
+        return False
+    value = site.values.of(device)
+    return value.device is not Device.CPU and value.literal != "cpu"

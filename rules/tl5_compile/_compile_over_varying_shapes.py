@@ -1,0 +1,14 @@
+"""What TL501 asks about a site."""
+
+from __future__ import annotations
+
+from torchlint import cst
+from torchlint.rule.site import Site
+
+from ._calling import refused
+
+
+def is_refused(site: Site, node: cst.CSTNode) -> bool:
+    """Whether the function that holds the node raises for some of the values that a name or attribute may have."""
+    twin = site.expression(node)
+    return twin is not None and refused(site.file, twin)

@@ -1,0 +1,128 @@
+"""TL705: a long list is used as a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+
+from ._list_as_queue import Fronts, built_from_its_end, drained, shortened
+
+_SOURCE = """\
+import torch
+from torch import nn
+
+
+class History:
+    def __init__(self, rows):
+        self.rows = list(rows)
+
+    def put(self, row):
+        self.rows.append(row)
+        if len(self.rows) > 10_000:
+            self.rows.pop(0)
+
+
+def train(net: nn.Module, env, history: History):
+    obs, _ = env.reset()
+    for _ in range(100_000):
+        with torch.no_grad():
+            action = net(torch.as_tensor(obs)).argmax().item()
+        obs, reward, terminated, truncated, _ = env.step(action)
+        history.put(reward)
+
+
+def main(net, env):
+    train(net, env, History([]))
+"""
+_BETTER = (
+    _SOURCE.replace("import torch\n", "from collections import deque\n\nimport torch\n", 1)
+    .replace("list(rows)", "deque(rows, maxlen=10_000)")
+    .replace("        if len(self.rows) > 10_000:\n            self.rows.pop(0)\n", "")
+)
+
+
+class ListAsQueue(Rule):
+    """A long list is used as a queue.
+
+    ## What it does
+    Finds `items.pop(0)`, `del items[0]`, `del items[:n]` and `items = items[1:]` in hot code on a list that is trimmed
+    to a capacity of 1,000 or more or drained in a loop, and `items.insert(0, x)` in a loop that builds a list from its
+    end.
+
+    ## Why is this slow
+    They move or copy every other element of the list. A deque adds and removes at either end at once.
+
+    ## Example
+    ```python
+    self.rows.append(row)
+    if len(self.rows) > self.capacity:
+        self.rows.pop(0)
+    ```
+
+    ## Use instead
+    ```python
+    self.rows = deque(maxlen=self.capacity)
+    ...
+    self.rows.append(row)
+    ```
+
+    ## What the fix may change
+    There is no automatic fix: a deque cannot be sliced, and is slow where elements in its middle are read. A list that
+    is built from its end is better appended to and reversed once.
+
+    ## When to ignore it
+    Where the list stays short.
+
+    ## Measured
+    On a list of 10,000 elements; `torchlint rule TL705` prints the figures.
+
+    ## References
+    - Python documentation, `collections.deque`.
+    """
+
+    code = "TL705"
+    name = "list-as-queue"
+    summary = "a long list is used as a queue"
+    trigger = Method("pop", "insert") | Found(Fronts)
+    least = Frequency.STEP  # once per update, what it moves costs nothing beside the update
+    examples = (
+        Example(
+            name="list-of-10000",
+            source=_SOURCE,
+            fixed=_BETTER,
+            setup="history = History(rows)",
+            workload="[history.put(0.0) for _ in range(100)]",
+            runs=100,
+            inputs=(Input("rows", Kind.LIST, (10_000,)),),
+            by_hand=True,
+        ),
+    )
+
+    def check(self, site: Site) -> Iterator[Report]:
+        """Report work at the front of a list that may be long."""
+        if site.compiling.scripted():
+            return
+        match site.node:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) as part if shortened(site, part):
+                copied = isinstance(taken, cst.Slice) and taken.lower is not None
+                what = "a slice without the first elements copies all others" if copied else _MOVES.format("`del`")
+                yield Report(part, f"{what}; use a deque")
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[cst.Arg() as place]) as call:
+                if _is_first(place) and drained(site, call):
+                    yield Report(call, f"{_MOVES.format('`pop(0)`')}; use a deque")
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="insert")), args=[cst.Arg() as place, _]) as call:
+                if _is_first(place) and built_from_its_end(site, call):
+                    message = (
+                        "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
+                    )
+                    yield Report(call, message, figure="none", level=Level.NOTE)
+
+
+_MOVES = "{} moves all remaining elements of the list"
+
+
+def _is_first(argument: cst.Arg) -> bool:
+    """Whether an argument is the place 0."""
+    return isinstance(argument.value, cst.Integer) and argument.value.value == "0" and not argument.star
