@@ -38,6 +38,9 @@ _SAMPLING = "sample"
 _KEEPING = last_names(tests=True) | last_names(reduces=True) | last_names(makes=True) | last_names(casts=True)
 _KEEPING |= last_names(moves=True) | last_names(shapes=True)
 
+# A network behind more parts than this is not what the check is about.
+_MOST = 500
+
 
 class _Origin(enum.Enum):
     """Where a part of an expression comes from."""
@@ -65,8 +68,8 @@ class Contracts(Fact):
     _handed_on: ValueFlow[_Origin] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._made_of = ValueFlow(partial(self._step, handed=False), lost=_Origin.LOST)
-        self._handed_on = ValueFlow(partial(self._step, handed=True), lost=_Origin.LOST)
+        self._made_of = ValueFlow(partial(self._step, handed=False), lost=_Origin.LOST, most=_MOST)
+        self._handed_on = ValueFlow(partial(self._step, handed=True), lost=_Origin.LOST, most=_MOST)
 
     def of(self, facts: FileFacts, test: ast.expr, *, finite: bool) -> bool:
         """Whether a test is a contract. ``finite``: it asks for NaN or infinity, which only a forward should bring.
@@ -107,7 +110,8 @@ class Contracts(Fact):
             yield _Origin.OUTSIDE  # what an environment or a memory gives is no more what a network computed
         elif not (handed and _computes(node)):
             yield from (Spot(facts, part) for part in _operands(node))
-            for source in self.sources.of(Spot(facts, node)) if isinstance(node, (ast.Name, ast.Call)) else ():
+            follows = isinstance(node, ast.Name) or (isinstance(node, ast.Call) and node not in self.graph.weak)
+            for source in self.sources.of(Spot(facts, node)) if follows else ():
                 if isinstance(source, Spot):
                     yield Spot(source.facts, source.node)
 

@@ -40,11 +40,13 @@ class ValueFlow(Generic[End]):
         step: the policy: from one spot the next ones, and the ends that the value comes to there.
         lost: the end of a value that goes more ways, or lies deeper in containers, than is followed.
         deep: the end where it lies too deep, if that is another one.
+        most: how many spots are followed.
     """
 
     step: Callable[[Spot], Iterable[Spot | End]]
     lost: End
     deep: End | None = None
+    most: int = _MOST
     _after: dict[Spot, tuple[Spot | End, ...]] = field(default_factory=dict)
 
     def ends(self, facts: FileFacts, node: ast.expr, *path: Key) -> Collection[End]:
@@ -70,7 +72,7 @@ class ValueFlow(Generic[End]):
                 elif after not in found.before:
                     found.before[after] = spot
                     todo.append(after)
-            if len(found.before) > _MOST:
+            if len(found.before) > self.most:
                 found.ends.setdefault(self.lost, spot)
                 break
         return found
