@@ -141,7 +141,7 @@ class TensorFromListOfArrays(Rule):
     fixable = True
     may_change = (Change.VALIDATION,)
     exceptions: ClassVar[Mapping[str, str]] = {
-        "empty rows": "arrays with an axis of length zero keep their shape, and are refused beside others",
+        "empty rows": "arrays with an axis of length zero keep their shape",
         "objects": "arrays of objects are refused",
         "one row of foreign byte order": "a single array of a foreign byte order is refused",
         "large integers": "integers above 2**53 are rounded to a floating dtype once",
