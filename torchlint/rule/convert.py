@@ -120,8 +120,20 @@ def _to(site: Site, call: cst.Call) -> Conversion:
             asynchronous = True
         else:
             return _UNPROVEN
+    if device is not None and _computes(site, device):
+        return _UNPROVEN
     name = site.values.of(dtype).dtype if dtype is not None else None
     return Conversion(device, dtype, name, proven=True, asynchronous=asynchronous)
+
+
+def _computes(site: Site, device: cst.BaseExpression) -> bool:
+    """Whether a tensor is computed to say where to move: a fix would do that earlier, and it may raise."""
+    match device:
+        case cst.Attribute(value=cst.Call(func=func) as made):
+            return site.values.of(made).kind is Kind.TENSOR and site.names.of(func) != "builtins.next"
+        case cst.Attribute(value=cst.BinaryOperation() | cst.UnaryOperation() | cst.Comparison()):
+            return True
+    return False
 
 
 def _meaning(site: Site, node: cst.BaseExpression) -> str:
