@@ -80,7 +80,7 @@ class Replay:
         self.reward = torch.zeros(size, device=device)
 
     def rows(self, indices):
-        index = np.sort(indices)
+        index = np.sort(indices).astype(np.int64)
         return self.obs[index], self.action[index], self.reward[index]
 
 
