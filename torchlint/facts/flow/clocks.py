@@ -48,7 +48,7 @@ class Clocks(Fact):
             return ""
         block, index = facts.places[start]
         stmt = facts.statement(call)
-        last = self._parts(facts, _own_parts(stmt), 0, before=call) if stmt is not None else NOTHING
+        last = self._parts(facts, _header(stmt), 0, before=call) if stmt is not None else NOTHING
         while isinstance(stmt, ast.stmt) and not last:
             around, place = facts.places.get(stmt, ([], 0))
             first = index + 1 if around is block else 0
@@ -164,7 +164,8 @@ class Clocks(Fact):
     def _statement(self, facts: FileFacts, stmt: ast.stmt, depth: int) -> str:
         if isinstance(stmt, (*NESTED, ast.Import, ast.ImportFrom)):
             return NOTHING
-        if not _holds_blocks(stmt):
+        blocks = [getattr(stmt, name, []) for name in ("body", "orelse", "finalbody", "handlers")]
+        if not any(blocks):
             return self._parts(facts, [stmt], depth)
         if isinstance(stmt, ast.If):
             return self._branches(facts, stmt, depth)
@@ -269,21 +270,12 @@ class Clocks(Fact):
         return self._last[scope]
 
 
-def _holds_blocks(stmt: ast.AST) -> bool:
-    return any(getattr(stmt, name, ()) for name in ("body", "orelse", "finalbody", "handlers"))
-
-
-def _own_parts(stmt: ast.AST) -> list[ast.AST]:
-    """A simple statement, or the expressions of a compound statement itself."""
-    return _header(stmt) if _holds_blocks(stmt) else [stmt]
-
-
 def _end(node: ast.expr) -> tuple[int, int]:
     return node.end_lineno or 0, node.end_col_offset or 0
 
 
 def _header(stmt: ast.AST) -> list[ast.AST]:
-    """The expressions of a compound statement itself."""
+    """The parts of a statement that are not statements themselves: of a compound one what stands in its header."""
     return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 
 

@@ -11,11 +11,11 @@ from torchlint.facts.code.callers import Caller, methods, passed, stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
-from torchlint.facts.values import operators, spaces
+from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.join import HOST, TENSOR, join, list_of, tuple_of
+from torchlint.facts.values.join import HOST, TENSOR, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
@@ -262,7 +262,7 @@ class Attributes:
                 anywhere.extend(self._handed(scope.file, node, cls) if how == "item" else [UNKNOWN])
         if anywhere:
             element = join(_callables([*entries.values(), *anywhere, *(() if value.keys else value.items)]))
-            return Value(Kind.DICT, items=operators.items(element)) if element is not None else None
+            return dict_of(element) if element is not None else None
         if value.items and not value.keys and entries:
             return value
         return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value

@@ -45,6 +45,11 @@ def list_of(element: Value, *, nonempty: bool = False) -> Value:
     return Value(Kind.LIST, items=(replace(element, literal=None),), nonempty=nonempty)
 
 
+def dict_of(element: Value) -> Value:
+    """A dict under whose keys, which are not known, all values are alike."""
+    return Value(Kind.DICT, items=(replace(element, literal=None),))
+
+
 def tuple_of(*items: Value) -> Value:
     """A tuple of exactly these elements."""
     return Value(Kind.TUPLE, items=items, nonempty=bool(items))

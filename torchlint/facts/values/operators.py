@@ -19,6 +19,7 @@ from torchlint.facts.values.join import (
     NUMBER,
     STRING,
     TENSOR,
+    dict_of,
     join,
     list_of,
     picked,
@@ -255,7 +256,7 @@ def mapping(node: ast.Dict, values: list[Value | None]) -> Value | None:
     if any(key is None for key in node.keys):
         return _spread(node, values)
     element = join(values)
-    return Value(Kind.DICT, items=items(element)) if element is not None else None
+    return dict_of(element) if element is not None else None
 
 
 def _spread(node: ast.Dict, values: list[Value | None]) -> Value:
@@ -274,11 +275,6 @@ def formatted(node: ast.JoinedStr) -> Value:
     first = node.values[0] if node.values else None
     start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
     return replace(STRING, device=device_called(start) if ":" in start else Device.UNKNOWN)
-
-
-def items(element: Value) -> tuple[Value, ...]:
-    """The ``items`` of a dict that holds such elements."""
-    return (replace(element, literal=None),)
 
 
 def listed(elements: list[Value | None]) -> Value | None:

@@ -371,7 +371,7 @@ def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     if rule == "tolist":
         if not source.has_axes:
             return Value(Kind.ITEM)  # without dimensions it gives a number
-        return list_of(NUMBER) if source.rank == 1 else Value(Kind.LIST, items=(NUMBER,))
+        return list_of(NUMBER)
     if rule == "numpy":
         return Value(Kind.NDARRAY, dtype=source.dtype, rank=source.rank, widened=source.widened)
     if rule == "none":

@@ -29,6 +29,7 @@ from torchlint.facts.values.join import (
     bounded,
     completed,
     contents,
+    dict_of,
     join,
     list_of,
     registry,
@@ -216,7 +217,7 @@ class Values(Fact):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return list_of(self._ask.known(facts, node.elt))
         if isinstance(node, ast.DictComp):
-            return Value(Kind.DICT, items=operators.items(self._ask.known(facts, node.value)))
+            return dict_of(self._ask.known(facts, node.value))
         if isinstance(node, ast.JoinedStr):
             return operators.formatted(node)
         if isinstance(node, (ast.NamedExpr, ast.Await)):
@@ -253,7 +254,7 @@ class Values(Fact):
             parts = self._ask.arguments(facts, node.elts)
             return tuple_of(*parts) if parts is not None else UNKNOWN
         if any(isinstance(e, ast.Starred) for e in node.elts):
-            return Value(Kind.LIST, items=(UNKNOWN,))
+            return list_of(UNKNOWN)
         return operators.listed([self._ask.value(facts, e) for e in node.elts])
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
