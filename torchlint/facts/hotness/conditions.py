@@ -110,10 +110,10 @@ def is_reset(test: ast.expr, *, running: bool = False) -> bool:
     if isinstance(test, ast.Subscript):
         return is_reset(test.value, running=running)
     if isinstance(test, ast.Compare):
-        told = isinstance(test.ops[0], ast.Eq) and getattr(test.comparators[0], "value", None) == "reset"
+        reset = isinstance(test.ops[0], ast.Eq) and getattr(test.comparators[0], "value", None) == "reset"
         key = test.left.value if isinstance(test.left, ast.Constant) else None
         ended = isinstance(test.ops[0], ast.In) and isinstance(key, str) and _EPISODE_KEY.fits(key)
-        return (told or ended) and not running
+        return (reset or ended) and not running
     name = last_name(test)
     return _RUNNING.fits(name) if running else _DONE.fits(name) and not _RUNNING.fits(name)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import subscripted, walk
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.models import Word
 
@@ -172,17 +172,15 @@ def _outlives(container: ast.expr, facts: FileFacts) -> bool:
     if isinstance(container, ast.Name):
         function = facts.scope_of(container).function
         return function.kind == "function" and all(
-            binding.how is Bind.PARAM or (not binding.path and _is_part(binding.value))
+            binding.how is Bind.PARAM or (not binding.path and _is_of_attribute(binding.value))
             for binding in function.bindings.get(container.id, ())
         )
     return isinstance(container, ast.Attribute)
 
 
-def _is_part(value: ast.expr | None) -> bool:
+def _is_of_attribute(value: ast.expr | None) -> bool:
     """``self.state``, ``self.state[key]``."""
-    while isinstance(value, ast.Subscript):
-        value = value.value
-    return isinstance(value, ast.Attribute)
+    return value is not None and isinstance(subscripted(value), ast.Attribute)
 
 
 def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:
