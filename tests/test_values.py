@@ -437,6 +437,19 @@ PROGRAMS = {
         "a = f(torch.zeros(1).cuda())\nshow(f(torch.zeros(1)))",
         "tensor",
     ),
+    "a helper that gives its argument another shape": (
+        "def f(x):\n    if g():\n        return x.view(-1)\n    return x.flatten(0, 1).unsqueeze(0)\n"
+        "a = f(h())\nshow(f(torch.zeros(1, 2, 3).cuda()))",
+        "tensor cuda",
+    ),
+    "a helper that gives what is not a tensor another shape": (
+        "def f(x):\n    return x.reshape(-1)\na = f(h())\nshow(f(np.zeros(3)))",
+        "unknown",
+    ),
+    "a helper that gives its argument another shape, or something else": (
+        "def f(x):\n    if g():\n        return h()\n    return x.flatten(0, 1)\na = f(h())\nshow(f(torch.zeros(1, 2)))",
+        "unknown",
+    ),
     "a helper that moves": (
         "def f(x, d):\n    return x.to(d)\na = f(torch.zeros(1), 'cuda')\nshow(f(torch.zeros(1), d))",
         "tensor rank 1",
