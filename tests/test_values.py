@@ -439,7 +439,7 @@ PROGRAMS = {
     ),
     "what is moved to a dtype of integers": (
         "def f(x, d):\n    show(x['a'].to(d, torch.long).view(-1))",
-        "tensor int64",
+        "tensor int64 rank 1",
     ),
     "what is moved to truths": ("def f(x, d):\n    show(x.to(device=d, dtype=torch.bool))", "tensor bool"),
     "what is moved to a dtype that modules have": ("def f(x):\n    show(x.to(torch.float16))", "unknown"),
