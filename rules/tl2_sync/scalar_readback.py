@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
-from torchlint.rule.build import module_for
+from torchlint.rule.build import module_for, source
 
 from ._reading_afterwards import read_afterwards
 from ._reading_together import TORCH, reads_together
@@ -246,8 +246,9 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
 def _listed(site: Site, call: cst.Call) -> str:
     """The list of which a comprehension reads each tensor: ``losses`` of ``[loss.item() for loss in losses]``."""
     match site.parent(call):
-        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=cst.Name(value=name) as over, ifs=[], inner_for_in=None)):
-            return name if elt is call and site.values.of(over).kind is Kind.LIST else ""
+        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=over, ifs=[], inner_for_in=None)) if elt is call:
+            named = isinstance(over, (cst.Name, cst.Subscript)) and site.values.of(over).kind is Kind.LIST
+            return source(over) if named else ""
     return ""
 
 
