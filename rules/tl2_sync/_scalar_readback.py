@@ -23,6 +23,8 @@ _MAKER = "torch.tensor"
 _PICKING = method_names("list deque dict", returns="element")
 _TO_HOST = frozenset({"cpu", "to", "detach"})
 _BARE = frozenset({"cpu", "detach"})
+_COPYING = frozenset({"cpu", "to"})
+_REDUCING = method_names(reduces=True)
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
 _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
@@ -30,12 +32,16 @@ _ALLOWED = _ENOUGH | _ELSEWHERE
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read:
-    """A call that reads a number: how (``.item()``), what, and where the number goes."""
+    """A call that reads a number: how (``.item()``), what, and where the number goes.
+
+    ``copied``: the expression copies a whole tensor to the host and reduces it there.
+    """
 
     call: ast.Call
     how: str
     tensor: ast.expr
     uses: frozenset[Use]
+    copied: bool = False
 
     @property
     def source(self) -> ast.expr:
@@ -70,7 +76,7 @@ class Readbacks(Fact):
         # What is followed is a number already: a branch that reads tensors never sees it.
         uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
         wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)
-        return Read(call, read[0], read[1], uses) if wasteful else None
+        return Read(call, read[0], read[1], uses, _is_copied_whole(read[1])) if wasteful else None
 
     def _read(self, facts: FileFacts, call: ast.Call) -> tuple[str, ast.expr] | None:
         """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
@@ -86,7 +92,9 @@ class Readbacks(Fact):
         """Whether what is read is a tensor that was not on the host before this very expression."""
         if not self._is_tensor(facts, node):
             return False
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TO_HOST:
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr not in _TO_HOST and node.func.attr not in _REDUCING:
+                break
             node = node.func.value
         return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)
 
@@ -121,6 +129,17 @@ class Readbacks(Fact):
                 return False  # settings.get("low", 0.0)
             node = node.func.value
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
+
+
+def _is_copied_whole(node: ast.expr) -> bool:
+    """Whether an expression copies a tensor to the host before it reduces it: ``logits.cpu().mean()``."""
+    reduced = False
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if reduced and node.func.attr in _COPYING:
+            return True
+        reduced = reduced or node.func.attr in _REDUCING
+        node = node.func.value
+    return False
 
 
 def read_at(site: Site, call: cst.Call) -> Read | None:
