@@ -109,12 +109,41 @@ def _last(node: ast.Name | ast.Attribute) -> str:
 
 
 def is_last(test: ast.expr, facts: FileFacts) -> bool:
-    """``i == n - 1`` or ``step == total`` of a counter, which stands next to an interval for the last round."""
+    """``i == n - 1`` or ``step == total`` of a counter, which stands next to an interval for the last round.
+
+    Or a flag that ends the loop further down.
+    """
     match test:
+        case ast.Name():
+            return _ends_loop(test, facts)
         case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
             if isinstance(right, ast.Name):
                 return _counts(left, right, facts)
             return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
+    return False
+
+
+def _ends_loop(flag: ast.Name, facts: FileFacts) -> bool:
+    """Whether the loop around a flag ends in the round in which it is true: ``if last_step: break``."""
+    child: ast.AST = flag
+    for parent in facts.ancestors(flag):
+        if isinstance(parent, LOOPS):
+            break
+        child = parent
+    else:
+        return False
+    if facts.scope_of(parent) is not facts.scope_of(flag) or child not in parent.body:
+        return False
+    bound = {binding.stmt for binding in facts.scope_of(flag).bindings.get(flag.id, ())}
+    for later in parent.body[parent.body.index(child) + 1 :]:
+        match later:
+            case ast.If(test=ast.Name(id=name), body=[*_, ast.Break() | ast.Return()]) if name == flag.id:
+                return True
+        if not bound.isdisjoint(walk(later)):
+            return False
+    match parent:
+        case ast.While(test=ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name))):
+            return name == flag.id
     return False
 
 
