@@ -7,7 +7,7 @@ from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.tested import is_tensor
@@ -100,17 +100,31 @@ class Readbacks(Fact):
 
     def _from_data(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is read is computed from a tensor made of unknown data, which is a list far more often."""
-        while True:
+        passed: set[ast.expr] = set()
+        while node not in passed:
+            passed.add(node)
             match node:
+                case ast.Name():
+                    bindings = self.project.reaching(facts, node).bindings
+                    value = bindings[0].value if len(bindings) == 1 else None
+                    if value is None or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
+                        return False
+                    node = value
                 case ast.Call(args=[given, *_], keywords=named) if self.project.qualified(facts, node.func) == _MAKER:
                     placed = any(keyword.arg in ("device", None) for keyword in named)
                     return not placed and not self.values.of(facts, given).known
                 case ast.Call(func=ast.Attribute(value=inner)) if self.project.qualified(facts, node.func) is None:
                     node = inner
+                case ast.BinOp(left=left, right=right):
+                    sides = [each for each in (left, right) if self.values.of(facts, each).kind is Kind.TENSOR]
+                    if len(sides) != 1:
+                        return False  # beside a tensor of a device it would be one of that device, if it has no rank
+                    node = sides[0]
                 case ast.Compare(left=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
                     node = inner
                 case _:
                     return False
+        return False
 
     def _is_number(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether callers give a parameter numbers, as far as is known, and no tensor: what is tested never comes."""
