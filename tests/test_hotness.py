@@ -1511,6 +1511,39 @@ def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
     assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
 
 
+KEYWORDS_HANDED_ON = """
+class Reward:
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+class Score(Reward):
+    def forward(self, texts, mode):
+        if mode == "train":
+            f(1)  # A
+        elif mode == "infer":
+            f(2)  # B
+        print(*texts)
+        return f(3)  # C
+
+class Trainer:
+    def __init__(self, reward: Score):
+        self.reward = reward
+    def score(self, batch, mode="infer"):
+        return self.reward(**batch, mode=mode)
+    def evaluate(self, held_out):
+        for batch in held_out:
+            self.score(batch)
+    def fit(self, batches, held_out):
+        for step, batch in enumerate(batches):
+            self.score(batch, mode="train").backward()
+        self.evaluate(held_out)
+"""
+
+
+def test_a_branch_is_chosen_through_a_function_that_hands_on_its_keywords() -> None:
+    assert frequencies(KEYWORDS_HANDED_ON) == {"A": U, "B": O, "C": U}
+
+
 def test_the_path_leads_through_a_call_that_chooses_the_branch() -> None:
     code = Code(HEAD + CHOSEN)
     rows = code.texts["code.py"].splitlines()

@@ -16,7 +16,7 @@ Key = str | int | None
 """A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
 
 _REST = "*"
-"""The part of a key that is not known: ``train/*`` of ``metrics["train/" + name]``, ``*/loss`` of ``f"{name}/loss"``."""
+"""The part of a key that is not known: ``train/*`` of ``"train/" + name``, ``*/loss`` of ``f"{name}/loss"``."""
 
 INSIDE = "**"
 """The key that stands for any way into an object, also for none: the value is the object or anything in it."""
@@ -134,10 +134,10 @@ def key_of(index: ast.expr) -> Key:
     ``f"{split}/loss"``.
     """
     if isinstance(index, ast.JoinedStr):
-        parts = [part.value if isinstance(part, ast.Constant) else None for part in index.values]
-        if all(isinstance(part, str) for part in parts):
-            return "".join(part for part in parts if isinstance(part, str))
-        return f"{parts[0] or ''}{_REST}{parts[-1] or ''}"
+        parts = [str(part.value) if isinstance(part, ast.Constant) else _REST for part in index.values]
+        if _REST not in parts:
+            return "".join(parts)
+        return parts[0].removesuffix(_REST) + _REST + parts[-1].removesuffix(_REST)
     if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add):
         match index.left, index.right:
             case ast.Constant(value=str() as begun), _:
