@@ -272,8 +272,8 @@ class CallValues:
         return _as_promised(promised, given) if given is not None and promised.kind is Kind.TUPLE else given
 
     def _yielded(self, function: Scope) -> Value | None:
-        """What a generator function gives; a decorator may make anything of it, as ``contextmanager`` does."""
-        if function.decorator_names or not isinstance(function.node, ast.FunctionDef) or function.node.decorator_list:
+        """What a generator function gives."""
+        if not isinstance(function.node, ast.FunctionDef):
             return UNKNOWN
         elements: list[Value | None] = []
         for node in function.yields:
