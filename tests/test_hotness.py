@@ -1511,6 +1511,31 @@ def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
     assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
 
 
+FILLED = """
+from functools import partial
+def plain(x):
+    return f(1)  # A
+def scaled(x, scale, shift=0):
+    return f(2)  # B
+def clipped(x, most):
+    return f(3)  # C
+def loss(kind, x):
+    if kind == "plain":
+        chosen = plain
+    if kind == "scaled":
+        chosen = partial(scaled, scale=2, shift=1)
+    if kind == "clipped":
+        chosen = partial(clipped, most=1)
+    return chosen(x)
+for batch in batches:
+    loss(kind, batch).backward()
+"""
+
+
+def test_one_of_several_functions_runs_also_where_arguments_of_some_are_filled_in() -> None:
+    assert frequencies(FILLED) == {"A": U, "B": U, "C": U}
+
+
 KEYWORDS_HANDED_ON = """
 class Reward:
     def __call__(self, *args, **kwargs):

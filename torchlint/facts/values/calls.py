@@ -20,7 +20,18 @@ from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
 from torchlint.facts.values.handed import returned_at
-from torchlint.facts.values.join import HOST, NONE, TENSOR, join, list_of, registry, told_more, tuple_of
+from torchlint.facts.values.join import (
+    HOST,
+    NONE,
+    PARTIAL,
+    STARRED,
+    TENSOR,
+    join,
+    list_of,
+    registry,
+    told_more,
+    tuple_of,
+)
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.signatures import starred, table
@@ -32,10 +43,6 @@ from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = method_names("Module", returns="receiver")
 _ENV_NAME = Word("variable of an environment")
-PARTIAL = "functools.partial"
-"""Name of a function with arguments filled in: it is the first item of the value, the others and ``keys`` fill it."""
-STARRED = "*"
-"""Key of a partial whose arguments are not all written out."""
 
 _NAMED = function_names(names=("class", "module", "object"))
 # Calls that give their argument back in another form, to be called like it.
