@@ -1511,6 +1511,24 @@ def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
     assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
 
 
+RANKS = """
+for step, batch in enumerate(batches):
+    batch.backward()
+    if dist.get_rank() % 8 == 0:
+        f(1)  # A
+    if args.local_rank % 2 != 0:
+        f(2)  # B
+    if (step + args.rank) % 8 == 0:
+        f(3)  # C
+    if step % 8 == 0:
+        f(4)  # D
+"""
+
+
+def test_a_remainder_of_the_number_of_a_process_is_no_interval() -> None:
+    assert frequencies(RANKS) == {"A": U, "B": U, "C": O, "D": O}
+
+
 FILLED = """
 from functools import partial
 def plain(x):

@@ -15,6 +15,7 @@ _SHOWN = Word("interval that shows")
 _START = Word("start")
 _EVERY = Word("interval")
 _ACCUMULATED = Word("accumulation of gradients")
+_PROCESS = Word("number of a process")
 
 # Where the number of the round stands in what a call gives, and calls that only show how far it has come.
 _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
@@ -25,13 +26,21 @@ def has_modulo(node: ast.AST) -> bool:
     """Whether a remainder is taken anywhere in an expression that counts something else than micro-batches.
 
     ``i % accumulation_steps == 0`` holds when the gradients of the last micro-batch are there, so once per update.
+    ``get_rank() % 8 == 0`` holds in every round of some processes, and never in the others.
     """
     return any(
         isinstance(part, ast.BinOp)
         and isinstance(part.op, ast.Mod)
         and not any(map(_ACCUMULATED.fits, names_in(part.right)))
+        and not _is_process(part.left)
         for part in walk(node)
     )
+
+
+def _is_process(node: ast.expr) -> bool:
+    """``rank``, ``dist.get_rank()``."""
+    counted = node.func if isinstance(node, ast.Call) else node
+    return isinstance(counted, (ast.Name, ast.Attribute)) and _PROCESS.fits(_last(counted))
 
 
 def is_interval(test: ast.expr) -> bool:
