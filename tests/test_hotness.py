@@ -1511,6 +1511,25 @@ def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
     assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
 
 
+@pytest.mark.parametrize("module", ["'pkg.losses'", "f'pkg.{name}'", "'pkg.' + name"])
+def test_a_module_that_is_imported_by_name_is_connected(module: str) -> None:
+    files = {
+        "pkg/losses.py": "class A:\n    def loss(self, x):\n        return f(x)  # A\n",
+        "pkg/__init__.py": "",
+        "main.py": f"""
+import importlib
+def make(name, settings):
+    return getattr(importlib.import_module({module}), settings.loss)(settings)
+def run(batches, name, settings):
+    chosen = make(name, settings)
+    for batch in batches:
+        chosen.loss(batch).backward()
+run(batches, name, settings)
+""",
+    }
+    assert frequencies(files) == {"A": U}
+
+
 RANKS = """
 for step, batch in enumerate(batches):
     batch.backward()
