@@ -87,7 +87,11 @@ BODIES = {
         "y = []\nif not len(y):\ny.append({})",
     ),
     "branch for an error": ("try:\npass\n<except KeyError:\n{}", "raise ValueError({})", "assert x, {}"),
-    "last round": ("for i, y in enumerate(x):\nif i % 9 == 0 or i == n:\n{}",),
+    "last round": (
+        "for i, y in enumerate(x):\nif i % 9 == 0 or i == n:\n{}",
+        "while True:\nif k or self.t % 9 == 0:\n{}\n<if k:\nbreak\n<k = x.any()",
+        "while not k:\nk = x.any()\nif n > 0 and (k or self.t % 9 == 0):\n{}",
+    ),
     "one round of a loop": (
         "for i in range(n):\nx.backward()\nif i == n - 1:\n{}",
         "for i in range(n):\nx.backward()\nif i < n - 1:\ncontinue\n<{}",

@@ -1511,6 +1511,101 @@ def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
     assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
 
 
+@pytest.mark.parametrize("module", ["'pkg.losses'", "f'pkg.{name}'", "'pkg.' + name"])
+def test_a_module_that_is_imported_by_name_is_connected(module: str) -> None:
+    files = {
+        "pkg/losses.py": "class A:\n    def loss(self, x):\n        return f(x)  # A\n",
+        "pkg/__init__.py": "",
+        "main.py": f"""
+import importlib
+def make(name, settings):
+    return getattr(importlib.import_module({module}), settings.loss)(settings)
+def run(batches, name, settings):
+    chosen = make(name, settings)
+    for batch in batches:
+        chosen.loss(batch).backward()
+run(batches, name, settings)
+""",
+    }
+    assert frequencies(files) == {"A": U}
+
+
+RANKS = """
+for step, batch in enumerate(batches):
+    batch.backward()
+    if dist.get_rank() % 8 == 0:
+        f(1)  # A
+    if args.local_rank % 2 != 0:
+        f(2)  # B
+    if (step + args.rank) % 8 == 0:
+        f(3)  # C
+    if step % 8 == 0:
+        f(4)  # D
+"""
+
+
+def test_a_remainder_of_the_number_of_a_process_is_no_interval() -> None:
+    assert frequencies(RANKS) == {"A": U, "B": U, "C": O, "D": O}
+
+
+FILLED = """
+from functools import partial
+def plain(x):
+    return f(1)  # A
+def scaled(x, scale, shift=0):
+    return f(2)  # B
+def clipped(x, most):
+    return f(3)  # C
+def loss(kind, x):
+    if kind == "plain":
+        chosen = plain
+    if kind == "scaled":
+        chosen = partial(scaled, scale=2, shift=1)
+    if kind == "clipped":
+        chosen = partial(clipped, most=1)
+    return chosen(x)
+for batch in batches:
+    loss(kind, batch).backward()
+"""
+
+
+def test_one_of_several_functions_runs_also_where_arguments_of_some_are_filled_in() -> None:
+    assert frequencies(FILLED) == {"A": U, "B": U, "C": U}
+
+
+KEYWORDS_HANDED_ON = """
+class Reward:
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+class Score(Reward):
+    def forward(self, texts, mode):
+        if mode == "train":
+            f(1)  # A
+        elif mode == "infer":
+            f(2)  # B
+        print(*texts)
+        return f(3)  # C
+
+class Trainer:
+    def __init__(self, reward: Score):
+        self.reward = reward
+    def score(self, batch, mode="infer"):
+        return self.reward(**batch, mode=mode)
+    def evaluate(self, held_out):
+        for batch in held_out:
+            self.score(batch)
+    def fit(self, batches, held_out):
+        for step, batch in enumerate(batches):
+            self.score(batch, mode="train").backward()
+        self.evaluate(held_out)
+"""
+
+
+def test_a_branch_is_chosen_through_a_function_that_hands_on_its_keywords() -> None:
+    assert frequencies(KEYWORDS_HANDED_ON) == {"A": U, "B": O, "C": U}
+
+
 def test_the_path_leads_through_a_call_that_chooses_the_branch() -> None:
     code = Code(HEAD + CHOSEN)
     rows = code.texts["code.py"].splitlines()

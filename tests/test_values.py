@@ -413,6 +413,10 @@ PROGRAMS = {
         "def f():\n    yield 1\n    yield 'a'\nfor x in f():\n    show(x)",
         "unknown",
     ),
+    "what a decorated generator yields": (
+        "@torch.no_grad()\ndef f():\n    while True:\n        yield 'a', 1\nname, number = next(f())\nshow(number)",
+        "Python number int",
+    ),
     "what a generator yields of another": (
         "def f():\n    yield 1\ndef g():\n    yield from f()\nfor x in g():\n    show(x)",
         "Python number int",

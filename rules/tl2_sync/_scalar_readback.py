@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
@@ -27,6 +27,8 @@ _MAKER = "torch.tensor"
 _PICKING = method_names("list deque dict", returns="element")
 _TO_HOST = frozenset({"cpu", "to", "detach"})
 _BARE = frozenset({"cpu", "detach"})
+_COPYING = frozenset({"cpu", "to"})
+_REDUCING = method_names(reduces=True)
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
 _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
@@ -35,12 +37,16 @@ _KEPT = frozenset({Label.COPY, Label.ITEM, Label.ELEMENT, Label.STORE})
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read:
-    """A call that reads a number: how (``.item()``), what, and where the number goes."""
+    """A call that reads a number: how (``.item()``), what, and where the number goes.
+
+    ``copied``: the expression copies a whole tensor to the host and reduces it there.
+    """
 
     call: ast.Call
     how: str
     tensor: ast.expr
     uses: frozenset[Use]
+    copied: bool = False
 
     @property
     def source(self) -> ast.expr:
@@ -80,7 +86,7 @@ class Readbacks(Fact):
         # What is followed is a number already: a branch that reads tensors never sees it.
         uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
         wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)
-        return Read(call, read[0], read[1], uses) if wasteful else None
+        return Read(call, read[0], read[1], uses, _is_copied_whole(read[1])) if wasteful else None
 
     def _read(self, facts: FileFacts, call: ast.Call) -> tuple[str, ast.expr] | None:
         """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
@@ -114,23 +120,39 @@ class Readbacks(Fact):
         """Whether what is read is a tensor that was not on the host before this very expression."""
         if not self._is_tensor(facts, node):
             return False
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TO_HOST:
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr not in _TO_HOST and node.func.attr not in _REDUCING:
+                break
             node = node.func.value
         return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)
 
     def _from_data(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is read is computed from a tensor made of unknown data, which is a list far more often."""
-        while True:
+        passed: set[ast.expr] = set()
+        while node not in passed:
+            passed.add(node)
             match node:
+                case ast.Name():
+                    bindings = self.project.reaching(facts, node).bindings
+                    value = bindings[0].value if len(bindings) == 1 else None
+                    if value is None or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
+                        return False
+                    node = value
                 case ast.Call(args=[given, *_], keywords=named) if self.project.qualified(facts, node.func) == _MAKER:
                     placed = any(keyword.arg in ("device", None) for keyword in named)
                     return not placed and not self.values.of(facts, given).known
                 case ast.Call(func=ast.Attribute(value=inner)) if self.project.qualified(facts, node.func) is None:
                     node = inner
+                case ast.BinOp(left=left, right=right):
+                    sides = [each for each in (left, right) if self.values.of(facts, each).kind is Kind.TENSOR]
+                    if len(sides) != 1:
+                        return False  # beside a tensor of a device it would be one of that device, if it has no rank
+                    node = sides[0]
                 case ast.Compare(left=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
                     node = inner
                 case _:
                     return False
+        return False
 
     def _is_number(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether callers give a parameter numbers, as far as is known, and no tensor: what is tested never comes."""
@@ -149,6 +171,17 @@ class Readbacks(Fact):
                 return False  # settings.get("low", 0.0)
             node = node.func.value
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
+
+
+def _is_copied_whole(node: ast.expr) -> bool:
+    """Whether an expression copies a tensor to the host before it reduces it: ``logits.cpu().mean()``."""
+    reduced = False
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if reduced and node.func.attr in _COPYING:
+            return True
+        reduced = reduced or node.func.attr in _REDUCING
+        node = node.func.value
+    return False
 
 
 def read_at(site: Site, call: cst.Call) -> Read | None:

@@ -13,6 +13,7 @@ from ._reading_together import TORCH, reads_together
 from ._scalar_readback import NUMBERS, read_at
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
+_REDUCED = "the whole tensor is copied for it, so reduce it on the device"
 _SHARED = "; one `torch.stack([...]).tolist()` replaces {count} such reads in this {where}"
 
 _SOURCE = """\
@@ -204,12 +205,14 @@ class ScalarReadback(Rule):
         read = read_at(site, call)
         if read is not None:
             why, better = _advice(read.uses)
+            better = f"{_REDUCED}; {better}" if read.copied else better
             listed = _listed(site, call)
             better = f"`torch.stack({listed}).tolist()` reads all of them at once" if listed else better
             fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
             flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
-            yield Report(call, message, fix, shared=_SHARED, figure=figure, flow=flow)
+            shared = "" if read.copied else _SHARED
+            yield Report(call, message, fix, shared=shared, figure=figure, flow=flow)
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:

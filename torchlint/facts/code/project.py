@@ -121,11 +121,12 @@ class Project(Fact):
         """Paths of the files that no other file imports and that run nothing, in a project whose files import."""
         if self._unused is None:
             targets = [
-                (facts, self.module(facts, dotted))
+                (facts, target)
                 for facts in self.files.values()
                 for dotted in [*facts.imports, *facts.star_imports]
+                for target in self.names.meant(facts.path, dotted)
             ]
-            imported = {target.path for facts, target in targets if target is not None and target is not facts}
+            imported = {target.path for facts, target in targets if target is not facts}
             idle = (path for path, facts in self.files.items() if path not in imported and only_defines(facts))
             self._unused = frozenset(idle) if imported else frozenset()
         return self._unused
