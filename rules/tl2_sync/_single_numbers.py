@@ -41,6 +41,11 @@ class Tensors(Fact):
         """
         return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
+    def detached(self, facts: FileFacts, source: ast.expr, last: str, *, flat: bool) -> str:
+        """The text of what is kept in place of a number: the tensor without its graph, ``flat``: without dimensions."""
+        flattening = self.flattening(facts, source) if flat else ""
+        return f"{operand(facts, source)}.detach(){flattening}.{last}()"
+
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor holds floating-point numbers: by its dtype, or because it is part of a graph.
 

@@ -22,8 +22,8 @@ MORE = {"ppo-sde": 1024, **{name: 300 for name, package in ALGORITHMS.items() if
 COMPARED = ("original", "injected", "safe")
 ROUNDS = 3
 # Where a fix that may change rounding changes what is learned. One line of recurrent PPO does, the mean of the
-# advantages that a mask selects (TL202): a sum with zeros between is added up in other order. With all other fixes, also
-# the other sums of TL202, parameters stay the same to the bit. In 12 of 20 updates the two means differ in their last
+# advantages that a mask selects (TL202): a sum with zeros between is added up in other order. With all other fixes, the
+# other sums of TL202 too, parameters stay the same to the bit. In 12 of 20 updates the two means differ in their last
 # bits; both lie within 2.03 units of 2**-24 of the mean of the absolute values around the mean in float64.
 ROUNDED = frozenset({"recurrent-ppo"})
 
