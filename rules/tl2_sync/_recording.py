@@ -49,7 +49,7 @@ _EMPTY_KINDS = ("collections.deque", "builtins.list")
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class TensorRecord:
     """How an attribute records tensors in place of what is read from them.
 
     Attributes:
@@ -92,7 +92,7 @@ class Recording(Fact):
     readbacks: Readbacks
     tensors: Tensors
 
-    def of(self, facts: FileFacts, call: ast.Call) -> Recorded | None:
+    def of(self, facts: FileFacts, call: ast.Call) -> TensorRecord | None:
         """How the record that takes what a call reads keeps tensors; ``None`` where there is none, or not all is seen.
 
         ``call`` reads a number, or gives an array.
@@ -258,7 +258,7 @@ class Recording(Fact):
 
     def _made(
         self, facts: FileFacts, owner: Scope, name: str, parts: Sequence[_Added], reads: Iterable[ast.Attribute]
-    ) -> Recorded:
+    ) -> TensorRecord:
         doubts = []
         if not name.startswith("_") and of_library(self.project, owner):
             doubts.append(f"no code outside of this project reads `{name}`")
@@ -275,7 +275,7 @@ class Recording(Fact):
             copied = tuple((call, f"{text}.clone()") for call, text in added)
             written = "nothing writes into recorded tensors later"
         own = tuple((node, ast.unparse(node)) for node in reads)
-        return Recorded(added, copied, own, not parts[0].numeric, tuple(doubts), written)
+        return TensorRecord(added, copied, own, not parts[0].numeric, tuple(doubts), written)
 
 
 def _takes(facts: FileFacts, record: ast.Attribute) -> bool:
