@@ -131,8 +131,9 @@ class ScalarReadback(Rule):
     ## What the fix may change
     Numbers that neighbouring statements, or one statement, read one by one are read at once: nothing, where it is
     proven that the tensors hold floating-point numbers; else the fix says that it assumes this. Proofs are a dtype, a
-    graph, a `backward()` of the tensor itself that ran before, or what computed it: means, losses, norms, quotients and
-    the like, where no file of the program mentions complex numbers and it is not a library. A tensor that is not
+    `backward()` of the tensor itself that ran before, or a graph or what computed it (means, losses, norms, quotients
+    and the like), where no file of the program mentions complex numbers and it is not a library, or where `backward()`
+    ran before of a sum of which the tensor is an operand, which would raise for complex numbers. A tensor that is not
     proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
