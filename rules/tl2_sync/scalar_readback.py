@@ -9,6 +9,7 @@ from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, L
 from torchlint.rule.build import module_for, source
 
 from ._reading_afterwards import read_afterwards
+from ._reading_each import reads_each
 from ._reading_together import TORCH, reads_together
 from ._recording import recorded
 from ._scalar_readback import NUMBERS, read_at
@@ -138,7 +139,8 @@ class ScalarReadback(Rule):
     proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
-    Where a loop only adds numbers to a local sum or appends them to a local list,
+    A comprehension that reads a number from each tensor of a list or dict becomes one read, which is proven in the same
+    way, or the fix says what it assumes. Where a loop only adds numbers to a local sum or appends them to a local list,
     the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
     effects, for the host no longer waits in each round, and of a list the memory, too. The same holds for an attribute
     that begins as an empty deque or list, records nothing but such numbers, and is read less often: TL204 says where.
@@ -232,6 +234,10 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
             imports=imports,
             instead=fix,
         )
+    each = reads_each(site, call)
+    if each is not None:
+        text = each.text.format(torch=torch)
+        fix = Fix("read these numbers at once", (), (), each.doubt, imports, elsewhere=((each.comprehension, text),))
     together = fix
     fix = recorded(site, call, fix)
     later = read_afterwards(site, call)

@@ -124,7 +124,10 @@ class Linter:
         return [draft.beside(seen.get((draft.start, draft.end))) for draft in drafts]
 
     def _proven(self, rule: Rule, site: PairedSite, drafts: list[Draft]) -> list[Draft]:
-        """The same drafts; a fix that the rule offers only because of a guess says that it rests on one."""
+        """The same drafts; a fix that the rule offers only because of a guess says that it rests on one.
+
+        What the rule offers there without guesses is offered behind it.
+        """
         from torchlint.engine.site import PairedSite
 
         analyses = proven(site.analyses)
@@ -132,8 +135,8 @@ class Linter:
             return drafts
         strict = PairedSite(analyses, site.file, site.pairs, site.node, site.twin)
         reports = [r for r in rule.check(strict) if self.target.concerned_by(r.torch or rule.torch)]
-        proofs = [self._fix(report.fix, strict, report.torch or rule.torch) for report in reports]
-        return [draft if draft.finding.fix in proofs else draft.guessed() for draft in drafts]
+        proofs = {(each.start, each.end): each for each in (self._draft(rule, strict, report) for report in reports)}
+        return [draft.checked(proofs.get((draft.start, draft.end))) for draft in drafts]
 
     def _tell(self, rule: Rule, site: PairedSite, error: Exception) -> None:
         problem = replace(
@@ -204,14 +207,22 @@ class Draft:
 
     @property
     def claims_proof(self) -> bool:
-        """Whether it has a fix that assumes nothing."""
-        return self.finding.fix is not None and not self.finding.fix.assumes
+        """Whether it has a fix that assumes nothing, also one in the place of another."""
+        return self.finding.fix is not None and any(not fix.assumes for fix in self.finding.fix.ways())
 
-    def guessed(self) -> Draft:
-        """Return the draft with a fix that says that it rests on a guess, where it said that it rests on none."""
-        if self.finding.fix is None or not self.claims_proof:
-            return self
-        return replace(self, finding=replace(self.finding, fix=self.finding.fix.supposing(_GUESS)))
+    def checked(self, strict: Draft | None) -> Draft:
+        """Return the draft with fixes that say that they rest on a guess, where the strict one has none like them.
+
+        Fixes of the strict draft that assume nothing stand behind them.
+        """
+        own = list(self.finding.fix.ways()) if self.finding.fix is not None else []
+        proofs = list(strict.finding.fix.ways()) if strict is not None and strict.finding.fix is not None else []
+        told = [fix if fix.assumes or fix in proofs else replace(fix, assumes=_GUESS) for fix in own]
+        told += [fix for fix in proofs if own and not fix.assumes and fix not in own]
+        found: PlainFix | None = None
+        for fix in reversed(told):
+            found = replace(fix, instead=found)
+        return self if found == self.finding.fix else replace(self, finding=replace(self.finding, fix=found))
 
     def runs_with(self, other: Draft) -> bool:
         """Whether one run of the function may come to both: no condition parts them."""
