@@ -210,6 +210,39 @@ def test_a_logger_is_in_use_unless_all_defaults_leave_it_off(default: str, test:
     assert (_names(found) == {"logger that is off"}) is not hot
 
 
+EVERY = """import torch
+class Agent:
+    def __init__(self, every=2):
+        self.every = every
+    def update(self, x, options):
+        if self.t % {}:
+            {{}}
+agent = Agent()
+for x in y:
+    agent.update(x, x)
+    x.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "declared", "held"),
+    [
+        ("2 == 0", "", False),
+        ("3 == 0", "", True),
+        ("self.every == 0", "", False),
+        ("self.every == 0", "Agent(every=9)\nsettings = {'every': 9}", True),
+        ("options.pause == 0", "class Options:\n    pause: int = 1", False),
+        ("options.pause == 0", "class Options:\n    pause: int = 500", True),
+        ("options.pause == 0", "parser.add_argument('--pause', default=1)", False),
+        ("options['pause'] == 0", "options = {'pause': 1}", False),
+        ("options.pause == 0", "", True),
+    ],
+)
+def test_an_interval_of_one_or_two_rounds_holds_nothing_back(test: str, declared: str, held: bool) -> None:
+    found = _guarded(EVERY.format(test) + declared + "\n")
+    assert (_names(found) == {"interval"}) is held
+
+
 def _guarded(text: str, **settings: object) -> Why:
     """Why ``g`` in the marked line, or the call of it, runs as often as it does."""
     code = Code(text.lstrip().replace("{}", "g(x)").replace("{g}", "g"), **settings)

@@ -1714,6 +1714,54 @@ def test_a_loop_over_what_a_loop_collects_has_as_many_rounds() -> None:
     assert frequencies(COLLECTED) == {"A": S, "B": S, "C": E, "D": E, "F": E, "G": O, "H": E}
 
 
+COLLECTED_BY_KEY = """
+def learn(batches, steps):
+    found = {"loss": [], "norm": [], "rare": [], "cut": [], "full": [0], "late": []}
+    counted = defaultdict(list)
+    for _ in range(steps):
+        loss = criterion(batches.sample())
+        loss.backward()
+        norm = optimizer.step()
+        if steps == 1:
+            found["loss"].append(loss.item())
+        else:
+            found["loss"].append(loss)
+        with torch.no_grad():
+            found["norm"].append(norm)
+        if norm > 1:
+            found["rare"].append(norm)
+        found["cut"].append(norm)
+        found["cut"] = found["cut"][-9:]
+        found["full"].append(norm)
+        found["late"].append(norm)
+        counted["loss"].append(loss)
+    for loss in found["loss"]:
+        f(loss)  # A
+    found["loss"] = []
+    for norm in found["norm"]:
+        f(norm)  # B
+    for norm in found["rare"]:
+        f(norm)  # C
+    for norm in found["cut"]:
+        f(norm)  # D
+    for norm in found["full"]:
+        f(norm)  # F
+    for loss in counted["loss"]:
+        f(loss)  # G
+    for norm in found["other"]:
+        f(norm)  # H
+    found = others(found)
+    for norm in found["late"]:
+        f(norm)  # J
+for epoch in range(9):
+    learn(epoch, 3)
+"""
+
+
+def test_a_list_under_a_key_of_a_dict_is_collected_too() -> None:
+    assert frequencies(COLLECTED_BY_KEY) == {"A": U, "B": U, "C": E, "D": E, "F": E, "G": U, "H": E, "J": E}
+
+
 TYPED = """
 import numpy as np
 def predict(x):
@@ -1743,6 +1791,31 @@ predict(torch.ones(2))
 
 def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
     assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}
+
+
+TOLD = """
+import numpy as np
+from functools import partial
+def ended(obs):
+    if torch.is_tensor(obs):
+        f(1)  # A
+    return f(2)  # B
+while True:
+    env.step(ended(np.zeros(3)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "expected"),
+    [
+        ("dict(obs=x)", O),
+        ("class Batch: obs: int\nBatch(obs=x)", O),
+        ("def g(h): h(obs=x)", S),
+        ("partial(x, obs=x)", S),
+    ],
+)
+def test_a_call_of_a_known_name_gives_no_other_function_an_argument(elsewhere: str, expected: Frequency) -> None:
+    assert frequencies(TOLD + elsewhere + "\n") == {"A": expected, "B": S}
 
 
 TOKENS = """

@@ -265,7 +265,7 @@ class ReadingTogether(Fact):
 
 def _holds_comment(facts: FileFacts, call: ast.Call) -> bool:
     """Whether a call of several rows may hold a comment, which would be lost with it."""
-    return call.end_lineno != call.lineno and "#" in (ast.get_source_segment(facts.source.text, call) or "")
+    return call.end_lineno != call.lineno and "#" in facts.text_of(call)
 
 
 def _changed(stmt: ast.stmt) -> ast.expr | None:

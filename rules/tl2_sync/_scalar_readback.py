@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.tested import is_tensor
 from torchlint.facts.values.values import Values
@@ -28,6 +32,7 @@ _REDUCING = method_names(reduces=True)
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
 _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
+_KEPT = frozenset({Label.COPY, Label.ITEM, Label.ELEMENT, Label.STORE})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,7 +66,12 @@ class Readbacks(Fact):
     project: Project
     values: Values
     flow: Flow
+    sources: Sources
     _known: dict[ast.Call, Read | None] = field(default_factory=dict)
+    _put: ValueFlow[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._put = ValueFlow(self._step, lost=False)
 
     def of(self, facts: FileFacts, call: ast.Call) -> Read | None:
         """What a call reads back that the host does not need; ``None`` of any other call."""
@@ -71,7 +81,7 @@ class Readbacks(Fact):
 
     def _of(self, facts: FileFacts, call: ast.Call) -> Read | None:
         read = self._read(facts, call)
-        if read is None or not self._on_device(facts, read[1]):
+        if read is None or not (self._on_device(facts, read[1]) or self._holds_tensors(facts, call)):
             return None
         # What is followed is a number already: a branch that reads tensors never sees it.
         uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
@@ -87,6 +97,24 @@ class Readbacks(Fact):
         if name in NUMBERS and len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
             return f"{name.removeprefix('builtins.')}()", call.args[0]
         return None
+
+    def _holds_tensors(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether ``item()`` is asked of what is a tensor or a number, wherever it was put: no number has it."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as held, attr="item")):
+                return set(self._put.ends(facts, held)) == {True}
+        return False
+
+    def _step(self, spot: Spot) -> Iterator[Spot | bool]:
+        """From what is read to what was put where it is read from, and whether that is a tensor on a device."""
+        if not spot.path:
+            kind = self.values.of(spot.facts, spot.node).kind
+            if kind is Kind.NUMBER:
+                return
+            if kind is not Kind.UNKNOWN or self._is_tensor(spot.facts, spot.node):
+                yield self._on_device(spot.facts, spot.node)
+                return
+        yield from self.sources.crossing(spot, _KEPT, False)
 
     def _on_device(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is read is a tensor that was not on the host before this very expression."""

@@ -19,7 +19,7 @@ from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts,
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import only_defines
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import names_among
 from torchlint.late import dataclass, regex
 from torchlint.models import Models, protocols
 
@@ -471,7 +471,7 @@ def _read_of(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
     words = Counter(_WORD.findall(facts.source.utf8))
     words.subtract(scope.name.encode() for scope in facts.scopes if scope.kind == "class")
     asked = classes.intersection(word.decode(errors="replace") for word, count in words.items() if count > 0)
-    return asked.intersection(names_in(facts.tree)) if asked else asked
+    return asked.intersection(names_among(facts.parent)) if asked else asked
 
 
 def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:

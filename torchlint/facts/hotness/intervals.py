@@ -80,6 +80,14 @@ def is_between_intervals(test: ast.expr) -> bool:
     return False
 
 
+def period(test: ast.expr) -> ast.expr | None:
+    """What a counter is divided by: ``n`` of ``step % n == 0``, ``step % n != 0`` and ``step % n``."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            test = left if is_modulo(left) else right
+    return test.right if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) else None
+
+
 def is_on(test: ast.expr, facts: FileFacts) -> bool:
     """``log_interval > 0``: whether there is an interval, not whether one is over. By default there is one.
 

@@ -193,12 +193,21 @@ class Options:
             keywords = frozenset(keyword.arg for keyword in call.keywords if keyword.arg is not None)
             hidden = any(keyword.arg is None for keyword in call.keywords)
             passed_on = _Passed(keywords, sys.maxsize if starred(call) else len(call.args), hidden)
-            func = call.func
-            name = last_name(func)
-            is_held = not isinstance(func, ast.Attribute) or name in held
+            name = last_name(call.func)
+            is_held = (not isinstance(call.func, ast.Attribute) or name in held) and not self._is_named(facts, call)
             for each in (name, _OBJECT) if is_held else (name,):
                 found[each] = found.get(each, _NO_CALL).joined(passed_on)
         return found
+
+    def _is_named(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a name is called that always means one class, or one function of a library: ``dict(obs=obs)``.
+
+        A function of a library that is given something by position may call it: ``partial(act, obs=obs)``.
+        """
+        name = self.project.qualified(facts, call.func) if isinstance(call.func, ast.Name) else None
+        if name is None or name in self.project.classes:
+            return name is not None
+        return not call.args and name.rpartition(".")[0] not in self.project.modules
 
 
 def _sets_any(cls: Scope) -> bool:
