@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -101,6 +102,16 @@ def shares(item: pytest.Item) -> int:
 def share_of(name: str, state: str, count: int) -> int:
     """The share, from 0 on, to which a test belongs while the code is in that state."""
     return int.from_bytes(hashlib.sha256(f"{state} {name}".encode()).digest()[:4], "big") % count
+
+
+@pytest.fixture(autouse=True, scope="session")
+def projects_of_other_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the folder of the temporary folders count as one for many projects, as ``/tmp`` does.
+
+    Else each run in a folder without marks looks at the imports of the files of all tests before it.
+    """
+    os.environ.setdefault("TMPDIR", tempfile.gettempdir())  # which TEMP would replace
+    os.environ["TEMP"] = str(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(autouse=True, scope="module")

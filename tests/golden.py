@@ -18,17 +18,18 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from torchlint.bench.fixed import KNOWS_ALL
 from torchlint.engine.codec import to_row
-from torchlint.engine.result import Result
+from torchlint.engine.fixing import fix
 from torchlint.engine.rules import load_rules
-from torchlint.engine.run import check
+from torchlint.engine.run import EngineRun, check
 from torchlint.rule import Applicability, Cost, Counted, Finding, Hop, PlainFix, Position
 from torchlint.settings.model import Settings
 from torchlint.sources.decode import decode
+from torchlint.sources.text import Source
 from torchlint.testing.fixtures import fixtures, unmarked
 from torchlint.testing.linting import target_of
 
@@ -81,22 +82,46 @@ def settings(folder: Path, torch: str | None = None) -> Settings:
 
 def findings(text: Text) -> list[Finding]:
     """What all rules find in a file, which is a project of its own."""
-    return linted(text).findings
+    return Linted(text).findings()
 
 
-def fixed(text: Text, *, unsafe: bool) -> str:
-    """What all safe fixes, or all fixes, make of a file."""
-    result = linted(text, fix=True, unsafe_fixes=unsafe)
-    return result.fixed[text.name].after.text if text.name in result.fixed else text.text
+class Linted:
+    """A file as the engine lints and fixes it, all of it in memory; each state of it is linted once.
 
+    Safe fixes and all fixes begin with the findings that the golden text lists.
+    """
 
-def linted(text: Text, **more: bool) -> Result:
-    """What the engine makes of a file, all of it in memory."""
-    asked = replace(settings(NOWHERE, text.torch), jobs=1, no_context=True, **more)
-    result = check([], asked, decode(text.text.encode(), NOWHERE / text.name, text.name))
-    assert result.problems == []
-    assert result.unpaired == 0
-    return result
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self._drafts: dict[bytes, list[Finding]] = {}
+
+    def findings(self) -> list[Finding]:
+        """What all rules find in it."""
+        run = self._run()
+        return run.result(self._lint(run, run.sources)).findings
+
+    def fixed(self, *, unsafe: bool) -> str:
+        """What all safe fixes, or all fixes, make of it."""
+        run = self._run(fix=True, unsafe_fixes=unsafe)
+        accepts = run.scopes.of(NOWHERE / self.text.name).accepts
+        outcome = fix(run.sources, partial(self._lint, run), lambda _, offered: accepts(offered))
+        assert outcome.problems == ()
+        return outcome.sources[self.text.name].text if outcome.applied else self.text.text
+
+    def _run(self, **more: bool) -> EngineRun:
+        asked = replace(settings(NOWHERE, self.text.torch), jobs=1, no_context=True, **more)
+        source = decode(self.text.text.encode(), NOWHERE / self.text.name, self.text.name)
+        return EngineRun.prepare([], asked, {source.name: source})
+
+    def _lint(self, run: EngineRun, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
+        """The findings of the file as it is now, with the fixes that a run offers."""
+        for source in sources.values():
+            if source.utf8 not in self._drafts:
+                units, broken = run.linting.units(sources)
+                drafts = [finding for done in run.linting.done(units) for finding in done.findings]
+                assert (broken, run.result_.problems, run.result_.unpaired) == ({}, [], 0)
+                self._drafts[source.utf8] = drafts
+        return {name: run.offered(source, self._drafts[source.utf8]) for name, source in sources.items()}
 
 
 def _write(path: Path, text: str) -> None:
@@ -198,14 +223,15 @@ def own(given: Iterable[Text], *, with_fixed: bool = True) -> Golden:
     """The golden texts of our own code, by name; without digests of fixed texts they take half the time."""
     blocks: dict[str, list[str]] = defaultdict(list)
     for text in given:
-        found = findings(text)
+        linted = Linted(text)
+        found = linted.findings()
         if lines := [Line(finding).full for finding in settled(found, text.text)]:
             head = text.name.rpartition("/")[2]
             kinds = {finding.fix.applicability for finding in found if finding.fix}
             if with_fixed and Applicability.SAFE in kinds:
-                head += f" safe #{digest(fixed(text, unsafe=False))}"
+                head += f" safe #{digest(linted.fixed(unsafe=False))}"
             if with_fixed and Applicability.UNSAFE in kinds:
-                head += f" all #{digest(fixed(text, unsafe=True))}"
+                head += f" all #{digest(linted.fixed(unsafe=True))}"
             blocks[text.golden] += [f"== {head}", *sorted(lines, key=_order)]
     return {name: "\n".join([*lines, ""]) for name, lines in blocks.items()}
 

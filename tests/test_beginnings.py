@@ -103,6 +103,15 @@ def test_a_trial_has_fewer_than_five_rounds(rounds: int, expected: Frequency) ->
     assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
 
 
+@pytest.mark.parametrize(("name", "expected"), [("trainer", Frequency.ONCE), ("optimizer", Frequency.UPDATE)])
+def test_an_object_that_is_named_for_an_optimizer_begins_updates_whatever_its_class(
+    name: str, expected: Frequency
+) -> None:
+    made = f"class Trainer:\n    def step(self):\n        pass\n{name} = Trainer()\n"
+    code = Code(f"{made}for x in y:\n    g(x)\n    {name}.step()\n")
+    assert code.analyses[Heat].frequency(code.file(), code.node("g(x)")) is expected
+
+
 def test_every_row_has_a_case_and_a_name_of_its_own() -> None:
     assert [row.name for row in BEGINNINGS] == list(CALLS)
     assert [row.name for row in EXEMPTIONS] == list(EXEMPT)

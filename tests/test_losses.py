@@ -54,3 +54,9 @@ def test_backward_is_not_called_on_a_value(use: str) -> None:
 def test_a_sum_with_such_a_value_is_one_too(sum_: str, expected: bool) -> None:
     body = f"a = net(x)\nb = net(2 * x)\nc = net(3 * x)\na.backward()\ntotal = {sum_}\nshow(total)"
     assert called_on(body) is expected
+
+
+def test_backward_is_not_called_on_a_value_that_is_read_more_often_than_is_followed() -> None:
+    functions = f"def log_all(loss):\n    print({'loss, ' * 3001})\n"
+    code = Code(f"{functions}\ndef step(x, net):\n    y = net(x)\n    log_all(y)\n    show(y)\n")
+    assert not code.analyses[Losses].called_on(code.file(), code.shown())

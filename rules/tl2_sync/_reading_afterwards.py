@@ -69,7 +69,7 @@ class ReadingAfterwards(Fact):
     def _kept(self, facts: FileFacts, call: ast.Call) -> _Kept | None:
         """The local sum or list that the number goes into: ``s += x.item()``, ``xs.append(x.item())`` or ``+=``."""
         read = self.readbacks.of(facts, call)
-        if read is None or read.how == "int()" or self.tensors.is_whole(facts, read.source):
+        if read is None or read.copied or read.how == "int()" or self.tensors.is_whole(facts, read.source):
             return None
         stmt, number = self._taking(facts, call)
         match stmt:

@@ -133,5 +133,5 @@ def operand(facts: FileFacts, node: ast.expr) -> str:
 
 def text_of(facts: FileFacts, node: ast.expr) -> str:
     """The source text of an expression, on one row."""
-    text = ast.get_source_segment(facts.source.text, node) or ""
-    return text if text and "\n" not in text and "\r" not in text else ast.unparse(node)
+    text = facts.text_of(node)
+    return ast.unparse(node) if "\n" in text or "\r" in text else text

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
-from torchlint.rule.build import module_for
+from torchlint.rule.build import module_for, source
 
 from ._reading_afterwards import read_afterwards
 from ._reading_each import reads_each
@@ -15,6 +15,7 @@ from ._recording import recorded
 from ._scalar_readback import NUMBERS, read_at
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
+_REDUCED = "the whole tensor is copied for it, so reduce it on the device"
 _SHARED = "; one `torch.stack([...]).tolist()` replaces {count} such reads in this {where}"
 
 _SOURCE = """\
@@ -209,12 +210,14 @@ class ScalarReadback(Rule):
         read = read_at(site, call)
         if read is not None:
             why, better = _advice(read.uses)
+            better = f"{_REDUCED}; {better}" if read.copied else better
             listed = _listed(site, call)
             better = f"`torch.stack({listed}).tolist()` reads all of them at once" if listed else better
             fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
             flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
-            yield Report(call, message, fix, shared=_SHARED, figure=figure, flow=flow)
+            shared = "" if read.copied else _SHARED
+            yield Report(call, message, fix, shared=shared, figure=figure, flow=flow)
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
@@ -257,8 +260,9 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
 def _listed(site: Site, call: cst.Call) -> str:
     """The list of which a comprehension reads each tensor: ``losses`` of ``[loss.item() for loss in losses]``."""
     match site.parent(call):
-        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=cst.Name(value=name) as over, ifs=[], inner_for_in=None)):
-            return name if elt is call and site.values.of(over).kind is Kind.LIST else ""
+        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=over, ifs=[], inner_for_in=None)) if elt is call:
+            named = isinstance(over, (cst.Name, cst.Subscript)) and site.values.of(over).kind is Kind.LIST
+            return source(over) if named else ""
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain, islice
 
 from torchlint.cache.world import REPOSITORIES, open_file
 
@@ -122,9 +123,9 @@ def _tied(folder: str, shared: frozenset[str]) -> str:
 
 def _imports(place: str, name: str, below: str) -> bool:
     """Whether a file in a folder, or in one beside ``below``, imports what lies in the folder ``name``."""
-    beside = [place, *(each for each in _folders_in(place) if each != below and not holds(each, MARKS))]
-    files = [file for folder in beside for file in _modules_in(folder)]
-    return any(name in _imported(file, name) for file in files[:_MOST_READ])
+    beside = (each for each in _folders_in(place) if each != below and not holds(each, MARKS))
+    files = (file for folder in chain([place], beside) for file in _modules_in(folder))
+    return any(name in _imported(file, name) for file in islice(files, _MOST_READ))
 
 
 def _is_imported(folder: str, place: str) -> bool:

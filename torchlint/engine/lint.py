@@ -16,7 +16,6 @@ from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sights import observed
 from torchlint.engine.sites import Triggers
-from torchlint.engine.tables import Tables
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -84,7 +83,7 @@ class Linter:
             statement = facts.statement(node)
             if statement is not None:
                 by_statement.setdefault(statement, []).append((node, rules))
-        snippets = parse_statements(facts.source, analyses[Tables].of(facts), list(by_statement))
+        snippets = parse_statements(facts.source, facts.table, list(by_statement))
         for snippet, sites in zip(snippets, by_statement.values(), strict=True):
             if snippet is None:
                 self.unpaired += 1
@@ -150,7 +149,7 @@ class Linter:
     def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
         from torchlint.engine.edits import span
 
-        table = site.analyses[Tables].of(site.file)
+        table = site.file.table
         start, end = span(report.node, site.pairs, site.file.source, table)
         figures = (report.figure,) if isinstance(report.figure, str) else report.figure
         finding = Finding(
@@ -358,7 +357,7 @@ def _own_edits(fix: Fix, site: PairedSite, width: int | None) -> tuple[tuple[Edi
     from torchlint.engine.edits import edit_elsewhere, edit_for, loses_comment
     from torchlint.engine.layout import fitted, width_in
 
-    source, table = site.file.source, site.analyses[Tables].of(site.file)
+    source, table = site.file.source, site.file.table
     edits: list[Edit] = []
     wanted = [
         *(edit_for(old, new, site.pairs, source, table) for old, new in fix.replace),
@@ -371,7 +370,7 @@ def _own_edits(fix: Fix, site: PairedSite, width: int | None) -> tuple[tuple[Edi
     whole = with_lines(site.file, table, site.twin, fix, edits)
     if whole is None:
         return None
-    laid = fitted(source, table, whole, width_in(source, width), site.file.statement(site.twin)) if whole else []
+    laid = fitted(site.file, whole, width_in(source, width), site.file.statement(site.twin)) if whole else []
     return tuple(laid), any(loses_comment(source, edit) for edit in edits)
 
 
@@ -380,7 +379,7 @@ def _edits_in(part: InFile, site: PairedSite) -> tuple[Edit, ...] | None:
     from torchlint.engine.edits import edit_elsewhere, loses_comment
 
     file = site.analyses[Project].files[part.path]
-    table = site.analyses[Tables].of(file)
+    table = file.table
     edits: list[Edit] = []
     for old, new in part.elsewhere:
         edit = edit_elsewhere(old, new, file, table)
