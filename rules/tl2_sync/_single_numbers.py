@@ -18,6 +18,9 @@ from torchlint.late import dataclass
 
 from ._real_numbers import RealNumbers
 
+# Functions of torch that compare elements, and those that keep numbers real: of such results.
+_ORDERED = frozenset({"min", "max", "minimum", "maximum", "clamp", "clip", "amin", "amax", "relu"})
+_KEEPING = frozenset({"mean", "sum", "neg", "detach"})
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
@@ -52,13 +55,16 @@ class Tensors(Fact):
 
         What only an inexact dtype can hold, such as a mean, or what has a graph, is floating where the program has no
         complex numbers, or where it is an operand of a sum that ``backward()`` was called on, which would be complex,
-        too, and raise. That a tensor is a part of what is differentiated says nothing else: whole numbers may be, too.
+        too, and raise, or where it is computed from a minimum or the like, which raises for them. That a tensor is a
+        part of what is differentiated says nothing else: whole numbers may be, too.
         """
         value = self.values.of(facts, node)
         if value.dtype in _FLOATS:
             return True
         inexact = is_inexact(value) or self.autograd.has_graph(facts, node) is True
-        if inexact and (self.reals.only(facts.scope_of(node)) or self._was_summed(facts, node)):
+        if inexact and (
+            self.reals.only(facts.scope_of(node)) or self._was_summed(facts, node) or self._was_ordered(facts, node)
+        ):
             return True
         return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
 
@@ -89,6 +95,24 @@ class Tensors(Fact):
             new = [each for each in self._operands(facts, part) if each not in seen]
             todo += new
             seen.update(new)
+        return False
+
+    def _was_ordered(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor is a mean, a sum or the negative of what a function gives that compares its elements.
+
+        Complex numbers have no order, so such functions raise for them.
+        """
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return self._was_ordered(facts, inner)
+            case ast.Call(func=func, args=args):
+                module, _, name = (self.project.qualified(facts, func) or "").rpartition(".")
+                if module == "torch":
+                    return name in _ORDERED or (name in _KEEPING and bool(args) and self._was_ordered(facts, args[0]))
+                method = isinstance(func, ast.Attribute) and func.attr in _KEEPING and not module
+                return method and isinstance(func, ast.Attribute) and self._was_ordered(facts, func.value)
+            case ast.Name():
+                return any(self._was_ordered(facts, each) for each in self._operands(facts, node))
         return False
 
     def _differentiated_above(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:

@@ -136,7 +136,8 @@ class ScalarReadback(Rule):
     proven that the tensors hold floating-point numbers; else the fix says that it assumes this. Proofs are a dtype, a
     `backward()` of the tensor itself that ran before, or a graph or what computed it (means, losses, norms, quotients
     and the like), where no file of the program mentions complex numbers and it is not a library, or where `backward()`
-    ran before of a sum of which the tensor is an operand, which would raise for complex numbers. A tensor that is not
+    ran before of a sum of which the tensor is an operand, or it is computed from a minimum, a maximum or what `clamp`
+    gives: all of these raise for complex numbers. A tensor that is not
     proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
