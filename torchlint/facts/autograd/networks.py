@@ -12,6 +12,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.training import Reader, Table
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -229,12 +230,7 @@ class Networks(Fact):
         """The project's classes of all that an instance of a class is made of, at any depth."""
         found = self._contents.get(cls)
         if found is None:
-            todo, seen = [cls], {cls}
-            while todo:
-                new = self._held_by(todo.pop()) - seen
-                seen |= new
-                todo.extend(sorted(new))
-            found = self._contents[cls] = frozenset(seen - {cls})
+            found = self._contents[cls] = frozenset(reached([cls], self._held_by)) - {cls}
         return found
 
     def _held_by(self, cls: str) -> set[str]:
