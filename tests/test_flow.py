@@ -164,7 +164,11 @@ CONTAINERS = {
         "d = {}\nd['train/' + k] = x.item()\nprint(d[f'train/{k}'])\ntable * d['weight']",
         {"LOGGED"},
     ),
-    "a text of unknown beginning": ("d = {}\nd[f'{k}/loss'] = x.item()\ntable * d['weight']", {"TENSOR"}),
+    "a text of unknown beginning": ("d = {}\nd[f'{k}/loss'] = x.item()\ntable * d['big/loss']", {"TENSOR"}),
+    "another text that ends otherwise": (
+        "d = {}\nd[k + '/loss'] = x.item()\nprint(d[f'train/{k}'])\ntable * d['weight'] * d[f'{k}/weight']",
+        {"LOGGED"},
+    ),
     "a key by its name": (
         "LOSS = 'loss'\nMEAN = f'{LOSS}_mean'\ndef f():\n    return {LOSS: x.item(), MEAN: x.item()}\n"
         "m = f()\nprint(m['loss'], m['loss_mean'])\ntable * m['weight']",

@@ -87,7 +87,11 @@ BODIES = {
         "y = []\nif not len(y):\ny.append({})",
     ),
     "branch for an error": ("try:\npass\n<except KeyError:\n{}", "raise ValueError({})", "assert x, {}"),
-    "last round": ("for i, y in enumerate(x):\nif i % 9 == 0 or i == n:\n{}",),
+    "last round": (
+        "for i, y in enumerate(x):\nif i % 9 == 0 or i == n:\n{}",
+        "while True:\nif k or self.t % 9 == 0:\n{}\n<if k:\nbreak\n<k = x.any()",
+        "while not k:\nk = x.any()\nif n > 0 and (k or self.t % 9 == 0):\n{}",
+    ),
     "one round of a loop": (
         "for i in range(n):\nx.backward()\nif i == n - 1:\n{}",
         "for i in range(n):\nx.backward()\nif i < n - 1:\ncontinue\n<{}",
@@ -204,6 +208,39 @@ CASES = [
 def test_a_logger_is_in_use_unless_all_defaults_leave_it_off(default: str, test: str, hot: bool) -> None:
     found = _guarded(METHOD.format(body=f"if {test}:\n            {{}}") + f"{default}\n")
     assert (_names(found) == {"logger that is off"}) is not hot
+
+
+EVERY = """import torch
+class Agent:
+    def __init__(self, every=2):
+        self.every = every
+    def update(self, x, options):
+        if self.t % {}:
+            {{}}
+agent = Agent()
+for x in y:
+    agent.update(x, x)
+    x.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "declared", "held"),
+    [
+        ("2 == 0", "", False),
+        ("3 == 0", "", True),
+        ("self.every == 0", "", False),
+        ("self.every == 0", "Agent(every=9)\nsettings = {'every': 9}", True),
+        ("options.pause == 0", "class Options:\n    pause: int = 1", False),
+        ("options.pause == 0", "class Options:\n    pause: int = 500", True),
+        ("options.pause == 0", "parser.add_argument('--pause', default=1)", False),
+        ("options['pause'] == 0", "options = {'pause': 1}", False),
+        ("options.pause == 0", "", True),
+    ],
+)
+def test_an_interval_of_one_or_two_rounds_holds_nothing_back(test: str, declared: str, held: bool) -> None:
+    found = _guarded(EVERY.format(test) + declared + "\n")
+    assert (_names(found) == {"interval"}) is held
 
 
 def _guarded(text: str, **settings: object) -> Why:

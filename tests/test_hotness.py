@@ -1511,6 +1511,101 @@ def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
     assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
 
 
+@pytest.mark.parametrize("module", ["'pkg.losses'", "f'pkg.{name}'", "'pkg.' + name"])
+def test_a_module_that_is_imported_by_name_is_connected(module: str) -> None:
+    files = {
+        "pkg/losses.py": "class A:\n    def loss(self, x):\n        return f(x)  # A\n",
+        "pkg/__init__.py": "",
+        "main.py": f"""
+import importlib
+def make(name, settings):
+    return getattr(importlib.import_module({module}), settings.loss)(settings)
+def run(batches, name, settings):
+    chosen = make(name, settings)
+    for batch in batches:
+        chosen.loss(batch).backward()
+run(batches, name, settings)
+""",
+    }
+    assert frequencies(files) == {"A": U}
+
+
+RANKS = """
+for step, batch in enumerate(batches):
+    batch.backward()
+    if dist.get_rank() % 8 == 0:
+        f(1)  # A
+    if args.local_rank % 2 != 0:
+        f(2)  # B
+    if (step + args.rank) % 8 == 0:
+        f(3)  # C
+    if step % 8 == 0:
+        f(4)  # D
+"""
+
+
+def test_a_remainder_of_the_number_of_a_process_is_no_interval() -> None:
+    assert frequencies(RANKS) == {"A": U, "B": U, "C": O, "D": O}
+
+
+FILLED = """
+from functools import partial
+def plain(x):
+    return f(1)  # A
+def scaled(x, scale, shift=0):
+    return f(2)  # B
+def clipped(x, most):
+    return f(3)  # C
+def loss(kind, x):
+    if kind == "plain":
+        chosen = plain
+    if kind == "scaled":
+        chosen = partial(scaled, scale=2, shift=1)
+    if kind == "clipped":
+        chosen = partial(clipped, most=1)
+    return chosen(x)
+for batch in batches:
+    loss(kind, batch).backward()
+"""
+
+
+def test_one_of_several_functions_runs_also_where_arguments_of_some_are_filled_in() -> None:
+    assert frequencies(FILLED) == {"A": U, "B": U, "C": U}
+
+
+KEYWORDS_HANDED_ON = """
+class Reward:
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+class Score(Reward):
+    def forward(self, texts, mode):
+        if mode == "train":
+            f(1)  # A
+        elif mode == "infer":
+            f(2)  # B
+        print(*texts)
+        return f(3)  # C
+
+class Trainer:
+    def __init__(self, reward: Score):
+        self.reward = reward
+    def score(self, batch, mode="infer"):
+        return self.reward(**batch, mode=mode)
+    def evaluate(self, held_out):
+        for batch in held_out:
+            self.score(batch)
+    def fit(self, batches, held_out):
+        for step, batch in enumerate(batches):
+            self.score(batch, mode="train").backward()
+        self.evaluate(held_out)
+"""
+
+
+def test_a_branch_is_chosen_through_a_function_that_hands_on_its_keywords() -> None:
+    assert frequencies(KEYWORDS_HANDED_ON) == {"A": U, "B": O, "C": U}
+
+
 def test_the_path_leads_through_a_call_that_chooses_the_branch() -> None:
     code = Code(HEAD + CHOSEN)
     rows = code.texts["code.py"].splitlines()
@@ -1619,6 +1714,54 @@ def test_a_loop_over_what_a_loop_collects_has_as_many_rounds() -> None:
     assert frequencies(COLLECTED) == {"A": S, "B": S, "C": E, "D": E, "F": E, "G": O, "H": E}
 
 
+COLLECTED_BY_KEY = """
+def learn(batches, steps):
+    found = {"loss": [], "norm": [], "rare": [], "cut": [], "full": [0], "late": []}
+    counted = defaultdict(list)
+    for _ in range(steps):
+        loss = criterion(batches.sample())
+        loss.backward()
+        norm = optimizer.step()
+        if steps == 1:
+            found["loss"].append(loss.item())
+        else:
+            found["loss"].append(loss)
+        with torch.no_grad():
+            found["norm"].append(norm)
+        if norm > 1:
+            found["rare"].append(norm)
+        found["cut"].append(norm)
+        found["cut"] = found["cut"][-9:]
+        found["full"].append(norm)
+        found["late"].append(norm)
+        counted["loss"].append(loss)
+    for loss in found["loss"]:
+        f(loss)  # A
+    found["loss"] = []
+    for norm in found["norm"]:
+        f(norm)  # B
+    for norm in found["rare"]:
+        f(norm)  # C
+    for norm in found["cut"]:
+        f(norm)  # D
+    for norm in found["full"]:
+        f(norm)  # F
+    for loss in counted["loss"]:
+        f(loss)  # G
+    for norm in found["other"]:
+        f(norm)  # H
+    found = others(found)
+    for norm in found["late"]:
+        f(norm)  # J
+for epoch in range(9):
+    learn(epoch, 3)
+"""
+
+
+def test_a_list_under_a_key_of_a_dict_is_collected_too() -> None:
+    assert frequencies(COLLECTED_BY_KEY) == {"A": U, "B": U, "C": E, "D": E, "F": E, "G": U, "H": E, "J": E}
+
+
 TYPED = """
 import numpy as np
 def predict(x):
@@ -1648,6 +1791,31 @@ predict(torch.ones(2))
 
 def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
     assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}
+
+
+TOLD = """
+import numpy as np
+from functools import partial
+def ended(obs):
+    if torch.is_tensor(obs):
+        f(1)  # A
+    return f(2)  # B
+while True:
+    env.step(ended(np.zeros(3)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "expected"),
+    [
+        ("dict(obs=x)", O),
+        ("class Batch: obs: int\nBatch(obs=x)", O),
+        ("def g(h): h(obs=x)", S),
+        ("partial(x, obs=x)", S),
+    ],
+)
+def test_a_call_of_a_known_name_gives_no_other_function_an_argument(elsewhere: str, expected: Frequency) -> None:
+    assert frequencies(TOLD + elsewhere + "\n") == {"A": expected, "B": S}
 
 
 TOKENS = """

@@ -413,6 +413,10 @@ PROGRAMS = {
         "def f():\n    yield 1\n    yield 'a'\nfor x in f():\n    show(x)",
         "unknown",
     ),
+    "what a decorated generator yields": (
+        "@torch.no_grad()\ndef f():\n    while True:\n        yield 'a', 1\nname, number = next(f())\nshow(number)",
+        "Python number int",
+    ),
     "what a generator yields of another": (
         "def f():\n    yield 1\ndef g():\n    yield from f()\nfor x in g():\n    show(x)",
         "Python number int",
@@ -436,6 +440,26 @@ PROGRAMS = {
         "def f(x):\n    return x + h()\ndef h() -> torch.Tensor:\n    return k\n"
         "a = f(torch.zeros(1).cuda())\nshow(f(torch.zeros(1)))",
         "tensor",
+    ),
+    "what is moved to a dtype of integers": (
+        "def f(x, d):\n    show(x['a'].to(d, torch.long).view(-1))",
+        "tensor int64 rank 1",
+    ),
+    "what is moved to truths": ("def f(x, d):\n    show(x.to(device=d, dtype=torch.bool))", "tensor bool"),
+    "what is moved to a dtype that modules have": ("def f(x):\n    show(x.to(torch.float16))", "unknown"),
+    "what is moved to a place": ("def f(x, d):\n    show(x.to(d))", "unknown"),
+    "a helper that gives its argument another shape": (
+        "def f(x):\n    if g():\n        return x.view(-1)\n    return x.flatten(0, 1).unsqueeze(0)\n"
+        "a = f(h())\nshow(f(torch.zeros(1, 2, 3).cuda()))",
+        "tensor cuda",
+    ),
+    "a helper that gives what is not a tensor another shape": (
+        "def f(x):\n    return x.reshape(-1)\na = f(h())\nshow(f(np.zeros(3)))",
+        "unknown",
+    ),
+    "a helper that gives its argument another shape, or something else": (
+        "def f(x):\n    if g():\n        return h()\n    return x.flatten(0)\na = f(h())\nshow(f(torch.zeros(1, 2)))",
+        "unknown",
     ),
     "a helper that moves": (
         "def f(x, d):\n    return x.to(d)\na = f(torch.zeros(1), 'cuda')\nshow(f(torch.zeros(1), d))",

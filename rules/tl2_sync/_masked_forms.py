@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import unpacked
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.state.effects import Sides
+from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Change, Fix, Kind, Site
 from torchlint.rule.build import module_for, only_reads, source
@@ -18,7 +19,7 @@ from torchlint.rule.convert import FLOATING
 
 from ._single_numbers import Tensors
 
-_DOUBT = "the mask has as many dimensions as the tensors"
+_DOUBT = "the mask has the shape of the tensors"
 _SIGNS: dict[type[cst.CSTNode], str] = {
     cst.AddAssign: "+",
     cst.SubtractAssign: "-",
@@ -54,59 +55,120 @@ def _mask(node: cst.CSTNode) -> cst.BaseExpression | None:
     return None
 
 
+_Operand = tuple[str, tuple[Binding, ...]] | ast.expr
+
+
 @dataclass(eq=False, slots=True)
 class MaskShapes(Fact):
-    """Answers whether a mask has as many dimensions as a tensor that it selects from.
+    """Answers whether a mask has the shape of a tensor that it selects from.
 
-    It cannot have more, or indexing raises. It has as many where it was computed from the tensor element by element,
-    whatever else went in: a result has at least the dimensions of each of its operands.
+    What is computed element by element has the shape that its *operands* broadcast to. So two expressions of the same
+    operands have one shape, and a mask that was computed from a tensor, whatever else went in, is at least as large:
+    where it is larger, indexing raises and ``torch.where`` does not.
     """
 
     project: Project
+    values: Values
 
-    def covers(self, facts: FileFacts, mask: ast.expr, tensor: ast.expr) -> bool:
-        """Whether a mask was computed from all elements of a tensor that a name holds."""
-        if not isinstance(tensor, ast.Name):
-            return False
-        bindings = self.project.reaching(facts, tensor).bindings
-        todo, seen = [mask], 0
-        while todo and seen < _MOST:
-            node, seen = todo.pop(), seen + 1
-            match node:
+    def alike(self, facts: FileFacts, one: ast.expr, other: ast.expr) -> bool:
+        """Whether two expressions are computed element by element from the same tensors."""
+        operands = self._operands(facts, one)
+        return operands is not None and operands == self._operands(facts, other)
+
+    def contains(self, facts: FileFacts, mask: ast.expr, tensor: ast.expr) -> bool:
+        """Whether a mask is computed element by element from all that a tensor is computed from."""
+        operands, own = self._operands(facts, mask), self._operands(facts, tensor)
+        return operands is not None and own is not None and bool(own) and own <= operands
+
+    def _operands(self, facts: FileFacts, node: ast.expr) -> frozenset[_Operand] | None:
+        """What an expression is computed from, element by element; ``None`` where there are too many."""
+        found: set[_Operand] = set()
+        todo, seen = [node], 0
+        while todo:
+            part, seen = todo.pop(), seen + 1
+            if seen > _MOST:
+                return None
+            match part:
                 case ast.Name(id=name):
-                    own = self.project.reaching(facts, node).bindings
-                    if name == tensor.id and own == bindings:
-                        return True
-                    made = own[0].value if len(own) == 1 and own[0].how is Bind.ASSIGN else None
-                    part = unpacked(made, own[0].path) if made is not None else None
-                    if part is not None and (part is not made or not own[0].path):
-                        todo.append(part)
-                case ast.Compare(left=left, ops=[_], comparators=[right]) | ast.BinOp(left=left, right=right):
-                    todo += [left, right]
-                case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
-                    todo.append(operand)
-                case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]) if name in _ELEMENTWISE:
-                    todo.append(inner)
-                case ast.Call(func=ast.Attribute(attr=name) as func, args=args) if name in _JOINING:
-                    whole = self.project.qualified(facts, func) == f"torch.{name}"
-                    todo += args if whole else [func.value, *args]
-        return False
+                    bindings = tuple(self.project.reaching(facts, part).bindings)
+                    if (made := _made(bindings, part)) is not None and self._splits(facts, made):
+                        todo.append(made)
+                    elif not self._is_scalar(facts, part):
+                        found.add((name, bindings))
+                case _ if operands := self._split(facts, part):
+                    todo += operands
+                case _ if not self._is_scalar(facts, part):
+                    found.add(part)
+        return frozenset(found)
+
+    def _splits(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is a name or computed element by element: another one is the same only by its name."""
+        return isinstance(node, ast.Name) or bool(self._split(facts, node))
+
+    def _is_scalar(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a value adds no dimension: a number, or a tensor without dimensions."""
+        value = self.values.of(facts, node)
+        return value.kind is Kind.NUMBER or (value.kind is Kind.TENSOR and value.rank == 0)
+
+    def _split(self, facts: FileFacts, node: ast.expr) -> list[ast.expr]:
+        """The operands of an expression that is computed element by element; none for any other."""
+        match node:
+            case ast.Compare(left=left, ops=[_], comparators=[right]) | ast.BinOp(left=left, right=right):
+                return [] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult) else [left, right]
+            case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
+                return [operand]
+            case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[], keywords=[]) if name in _ELEMENTWISE:
+                return [inner]
+            case ast.Call(func=ast.Attribute(attr=name) as func, args=args, keywords=[]) if name in _JOINING:
+                whole = self.project.qualified(facts, func) == f"torch.{name}"
+                return args if whole else [func.value, *args]
+        return []
+
+
+def _made(bindings: tuple[Binding, ...], name: ast.Name) -> ast.expr | None:
+    """The expression above a name that is all it can hold; ``None`` where there is none.
+
+    One below it, in a loop, was computed in the round before, from what its own names held then.
+    """
+    if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].value is None:
+        return None
+    value, path = bindings[0].value, bindings[0].path
+    part = unpacked(value, path)
+    return None if (part is value and path) or value.lineno > name.lineno else part
 
 
 def _doubt(site: Site, mask: cst.BaseExpression, tensors: list[cst.BaseExpression]) -> str:
-    """What is not proven of the shapes; a mask that fits a tensor and is of its rank has its shape."""
+    """What is not proven of the shapes of a mask and of tensors that are selected from."""
     if any(site.values.of(part).kind is not Kind.TENSOR for part in tensors):
         return f"what the mask selects from is a tensor, and {_DOUBT}"
-    ranks = {site.values.of(part).rank for part in (mask, *tensors)}
-    if len(ranks) == 1 and None not in ranks and 0 not in ranks:
-        return ""
-    return "" if all(_covers(site, mask, tensor) for tensor in tensors) else _DOUBT
+    return "" if all(_is_alike(site, mask, tensor) for tensor in tensors) else _DOUBT
 
 
-def _covers(site: Site, mask: cst.BaseExpression, tensor: cst.BaseExpression) -> bool:
+def _doubt_of_stored(
+    site: Site, mask: cst.BaseExpression, held: cst.BaseExpression, parts: list[cst.BaseExpression]
+) -> str:
+    """What is not proven where the result is stored: one that is larger than what holds it raises, as indexing did."""
+    fits = _is_of_one_rank(site, mask, held) or _contains(site, mask, held)
+    others = all(_is_alike(site, part, mask) or _is_alike(site, part, held) for part in parts)
+    return "" if fits and others else _DOUBT
+
+
+def _is_of_one_rank(site: Site, mask: cst.BaseExpression, held: cst.BaseExpression) -> bool:
+    """Whether a mask has as many dimensions as a tensor: then it has its shape, or indexing raises."""
+    ranks = {site.values.of(part).rank for part in (mask, held)}
+    return len(ranks) == 1 and None not in ranks and 0 not in ranks
+
+
+def _is_alike(site: Site, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    """Whether two expressions have one shape."""
+    first, second = site.expression(one), site.expression(other)
+    return first is not None and second is not None and site.fact(MaskShapes).alike(site.file, first, second)
+
+
+def _contains(site: Site, mask: cst.BaseExpression, tensor: cst.BaseExpression) -> bool:
     """Whether a mask was computed from all elements of a tensor."""
     one, other = site.expression(mask), site.expression(tensor)
-    return one is not None and other is not None and site.fact(MaskShapes).covers(site.file, one, other)
+    return one is not None and other is not None and site.fact(MaskShapes).contains(site.file, one, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +310,7 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
         return None
     new = _whole(site, value, source(mask)) or ("" if sign else _computed(site, value, target, mask))
     parts = [held, *_selected(value, source(mask))]
-    if _doubt(site, mask, [held]) and site.values.of(held).rank != 1:
+    if _doubt_of_stored(site, mask, held, []) and site.values.of(held).rank != 1:
         return None  # a mask of rows is as likely
     if not new or not all(site.values.of(part).kind is Kind.TENSOR for part in parts):
         return None
@@ -266,7 +328,8 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
     changes: tuple[Change, ...] = () if exact else (Change.VALIDATION,)
     if sign in ("*", "/") or _scales(value):
         changes = (*changes, Change.NONFINITE)
-    return Fix("compute all of it, and choose", ((statement, text),), changes, _doubt(site, mask, parts), imports)
+    doubt = _doubt_of_stored(site, mask, held, parts[1:])
+    return Fix("compute all of it, and choose", ((statement, text),), changes, doubt, imports)
 
 
 def _is_one_dtype(site: Site, parts: list[cst.BaseExpression]) -> bool:

@@ -17,7 +17,7 @@ from torchlint.rule import Change
 from torchlint.rule.site import Site
 
 from ._scalar_readback import Read, Readbacks
-from ._single_numbers import Tensors, operand
+from ._single_numbers import Tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class ReadingAfterwards(Fact):
     def _kept(self, facts: FileFacts, call: ast.Call) -> _Kept | None:
         """The local sum or list that the number goes into: ``s += x.item()``, ``xs.append(x.item())`` or ``+=``."""
         read = self.readbacks.of(facts, call)
-        if read is None or read.how == "int()" or self.tensors.is_whole(facts, read.source):
+        if read is None or read.copied or read.how == "int()" or self.tensors.is_whole(facts, read.source):
             return None
         stmt, number = self._taking(facts, call)
         match stmt:
@@ -156,16 +156,13 @@ class ReadingAfterwards(Fact):
         return Afterwards(
             loop,
             tuple(f"{name} = float({name})" for name in names),
-            tuple((each.read.call, self._detached(facts, each, "double", flat=several)) for each in sums),
+            tuple(
+                (each.read.call, self.tensors.detached(facts, each.read.source, "double", flat=several))
+                for each in sums
+            ),
             (Change.ORDER,),
             " and ".join(wrong),
         )
-
-    def _detached(self, facts: FileFacts, kept: _Kept, last: str, *, flat: bool) -> str:
-        """What a loop keeps in place of a number: the tensor without its graph, and where asked without dimensions."""
-        source = kept.read.source
-        flattening = self.tensors.flattening(facts, source) if flat else ""
-        return f"{operand(facts, source)}.detach(){flattening}.{last}()"
 
     def _shows_type(self, facts: FileFacts, scope: Scope, name: str, loop: Loop) -> bool:
         """Whether a sum that nothing is added to would be the whole number ``0`` where it is told from ``0.0``."""
@@ -192,7 +189,9 @@ class ReadingAfterwards(Fact):
         return Afterwards(
             loop,
             tuple(f"{each.name} = {{torch}}.stack({each.name}).tolist() if {each.name} else []" for each in lists),
-            tuple((each.read.call, self._detached(facts, each, "clone", flat=True)) for each in lists),
+            tuple(
+                (each.read.call, self.tensors.detached(facts, each.read.source, "clone", flat=True)) for each in lists
+            ),
             (Change.ORDER, Change.MEMORY),
             " and ".join(wrong),
         )

@@ -117,7 +117,7 @@ class ReadingTogether(Fact):
         found = []
         for node in unconditional(stmt):
             read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
-            if read is not None and read.how != "int()" and not _holds_comment(facts, read.call):
+            if read is not None and not read.copied and read.how != "int()" and not _holds_comment(facts, read.call):
                 if self._is_pure(facts, read.source):
                     found.append(read)
         return sorted(found, key=lambda read: (read.call.lineno, read.call.col_offset))
@@ -265,7 +265,7 @@ class ReadingTogether(Fact):
 
 def _holds_comment(facts: FileFacts, call: ast.Call) -> bool:
     """Whether a call of several rows may hold a comment, which would be lost with it."""
-    return call.end_lineno != call.lineno and "#" in (ast.get_source_segment(facts.source.text, call) or "")
+    return call.end_lineno != call.lineno and "#" in facts.text_of(call)
 
 
 def _changed(stmt: ast.stmt) -> ast.expr | None:

@@ -13,9 +13,11 @@ from torchlint.late import dataclass
 
 # The dtypes, literals and functions of Python, NumPy and torch that make complex numbers of others.
 _MAKING = (
-    rb"complex(?:32|64|128|256|floating|_|\()|\.complex\b|view_as_complex|\bc(?:float|double|half)\b|\bclongdouble\b"
-    rb"|fft|\b[ip]?stft\b|\bpolar\b|hilbert|\beig(?:vals)?\b|\broots\b|[0-9.][jJ]\b"
+    rb"(?<!is_)complex(?:32|64|128|256|floating|_|\()|\.complex\b|view_as_complex|\bc(?:float|double|half)\b"
+    rb"|\bclongdouble\b|fft|\b[ip]?stft\b|\bpolar\b(?!['\"])|hilbert|\beig(?:vals)?\b|\broots\b|[0-9.][jJ]\b"
 )
+# In these a complex step counts points between real ends: ``numpy.mgrid[-1:1:10j]``.
+_GRIDS = rb"\b[mo]grid\[[^\]]*\]"
 
 
 @dataclass(eq=False, slots=True)
@@ -28,6 +30,7 @@ class RealNumbers(Fact):
     def only(self, scope: Scope) -> bool:
         """Whether no file does, and the code is not a library's, which programs that are not seen may use."""
         if self._only is None:
-            making = re.compile(_MAKING)
-            self._only = not any(making.search(facts.source.utf8) for facts in self.project.files.values())
+            making, grids = re.compile(_MAKING), re.compile(_GRIDS)
+            texts = (facts.source.utf8 for facts in self.project.files.values())
+            self._only = not any(making.search(text) and making.search(grids.sub(b"", text)) for text in texts)
         return self._only and not of_library(self.project, scope)

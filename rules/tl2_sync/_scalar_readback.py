@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.tested import is_tensor
 from torchlint.facts.values.values import Values
@@ -23,19 +27,26 @@ _MAKER = "torch.tensor"
 _PICKING = method_names("list deque dict", returns="element")
 _TO_HOST = frozenset({"cpu", "to", "detach"})
 _BARE = frozenset({"cpu", "detach"})
+_COPYING = frozenset({"cpu", "to"})
+_REDUCING = method_names(reduces=True)
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
 _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
+_KEPT = frozenset({Label.COPY, Label.ITEM, Label.ELEMENT, Label.STORE})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read:
-    """A call that reads a number: how (``.item()``), what, and where the number goes."""
+    """A call that reads a number: how (``.item()``), what, and where the number goes.
+
+    ``copied``: the expression copies a whole tensor to the host and reduces it there.
+    """
 
     call: ast.Call
     how: str
     tensor: ast.expr
     uses: frozenset[Use]
+    copied: bool = False
 
     @property
     def source(self) -> ast.expr:
@@ -55,7 +66,12 @@ class Readbacks(Fact):
     project: Project
     values: Values
     flow: Flow
+    sources: Sources
     _known: dict[ast.Call, Read | None] = field(default_factory=dict)
+    _put: ValueFlow[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._put = ValueFlow(self._step, lost=False)
 
     def of(self, facts: FileFacts, call: ast.Call) -> Read | None:
         """What a call reads back that the host does not need; ``None`` of any other call."""
@@ -65,12 +81,12 @@ class Readbacks(Fact):
 
     def _of(self, facts: FileFacts, call: ast.Call) -> Read | None:
         read = self._read(facts, call)
-        if read is None or not self._on_device(facts, read[1]):
+        if read is None or not (self._on_device(facts, read[1]) or self._holds_tensors(facts, call)):
             return None
         # What is followed is a number already: a branch that reads tensors never sees it.
         uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
         wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)
-        return Read(call, read[0], read[1], uses) if wasteful else None
+        return Read(call, read[0], read[1], uses, _is_copied_whole(read[1])) if wasteful else None
 
     def _read(self, facts: FileFacts, call: ast.Call) -> tuple[str, ast.expr] | None:
         """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
@@ -82,27 +98,61 @@ class Readbacks(Fact):
             return f"{name.removeprefix('builtins.')}()", call.args[0]
         return None
 
+    def _holds_tensors(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether ``item()`` is asked of what is a tensor or a number, wherever it was put: no number has it."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as held, attr="item")):
+                return set(self._put.ends(facts, held)) == {True}
+        return False
+
+    def _step(self, spot: Spot) -> Iterator[Spot | bool]:
+        """From what is read to what was put where it is read from, and whether that is a tensor on a device."""
+        if not spot.path:
+            kind = self.values.of(spot.facts, spot.node).kind
+            if kind is Kind.NUMBER:
+                return
+            if kind is not Kind.UNKNOWN or self._is_tensor(spot.facts, spot.node):
+                yield self._on_device(spot.facts, spot.node)
+                return
+        yield from self.sources.crossing(spot, _KEPT, False)
+
     def _on_device(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is read is a tensor that was not on the host before this very expression."""
         if not self._is_tensor(facts, node):
             return False
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TO_HOST:
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr not in _TO_HOST and node.func.attr not in _REDUCING:
+                break
             node = node.func.value
         return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)
 
     def _from_data(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is read is computed from a tensor made of unknown data, which is a list far more often."""
-        while True:
+        passed: set[ast.expr] = set()
+        while node not in passed:
+            passed.add(node)
             match node:
+                case ast.Name():
+                    bindings = self.project.reaching(facts, node).bindings
+                    value = bindings[0].value if len(bindings) == 1 else None
+                    if value is None or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
+                        return False
+                    node = value
                 case ast.Call(args=[given, *_], keywords=named) if self.project.qualified(facts, node.func) == _MAKER:
                     placed = any(keyword.arg in ("device", None) for keyword in named)
                     return not placed and not self.values.of(facts, given).known
                 case ast.Call(func=ast.Attribute(value=inner)) if self.project.qualified(facts, node.func) is None:
                     node = inner
+                case ast.BinOp(left=left, right=right):
+                    sides = [each for each in (left, right) if self.values.of(facts, each).kind is Kind.TENSOR]
+                    if len(sides) != 1:
+                        return False  # beside a tensor of a device it would be one of that device, if it has no rank
+                    node = sides[0]
                 case ast.Compare(left=inner) | ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
                     node = inner
                 case _:
                     return False
+        return False
 
     def _is_number(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether callers give a parameter numbers, as far as is known, and no tensor: what is tested never comes."""
@@ -121,6 +171,17 @@ class Readbacks(Fact):
                 return False  # settings.get("low", 0.0)
             node = node.func.value
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
+
+
+def _is_copied_whole(node: ast.expr) -> bool:
+    """Whether an expression copies a tensor to the host before it reduces it: ``logits.cpu().mean()``."""
+    reduced = False
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if reduced and node.func.attr in _COPYING:
+            return True
+        reduced = reduced or node.func.attr in _REDUCING
+        node = node.func.value
+    return False
 
 
 def read_at(site: Site, call: cst.Call) -> Read | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.earlier import used_before
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import is_above
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.values.dtypes import is_inexact
@@ -41,16 +42,23 @@ class Tensors(Fact):
         """
         return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
-    def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor holds floating-point numbers: by its dtype, or because it is part of a graph.
+    def detached(self, facts: FileFacts, source: ast.expr, last: str, *, flat: bool) -> str:
+        """The text of what is kept in place of a number: the tensor without its graph, ``flat``: without dimensions."""
+        flattening = self.flattening(facts, source) if flat else ""
+        return f"{operand(facts, source)}.detach(){flattening}.{last}()"
 
-        What only an inexact dtype can hold, such as a mean, is floating where the program has no complex numbers. That
-        a tensor is a part of what is differentiated says nothing: whole numbers may be, too.
+    def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor holds floating-point numbers.
+
+        What only an inexact dtype can hold, such as a mean, or what has a graph, is floating where the program has no
+        complex numbers, or where it is an operand of a sum that ``backward()`` was called on, which would be complex,
+        too, and raise. That a tensor is a part of what is differentiated says nothing else: whole numbers may be, too.
         """
         value = self.values.of(facts, node)
-        if value.dtype in _FLOATS or self.autograd.has_graph(facts, node) is True:
+        if value.dtype in _FLOATS:
             return True
-        if is_inexact(value) and self.reals.only(facts.scope_of(node)):
+        inexact = is_inexact(value) or self.autograd.has_graph(facts, node) is True
+        if inexact and (self.reals.only(facts.scope_of(node)) or self._was_summed(facts, node)):
             return True
         return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
 
@@ -64,6 +72,45 @@ class Tensors(Fact):
             and used_before(self.project, facts, call.func.value, node)
             for call in facts.scope_of(node).function.calls
         )
+
+    def _was_summed(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether ``backward()`` ran before of an expression that has a name as an operand, also through other names.
+
+        Arithmetic with a complex operand gives a complex result, of which ``backward()`` raises.
+        """
+        if not isinstance(node, ast.Name):
+            return False
+        todo = [*self._differentiated_above(facts, node)]
+        seen = set(todo)
+        while todo:
+            part = todo.pop()
+            if isinstance(part, ast.Name) and part.id == node.id and used_before(self.project, facts, part, node):
+                return True
+            new = [each for each in self._operands(facts, part) if each not in seen]
+            todo += new
+            seen.update(new)
+        return False
+
+    def _differentiated_above(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:
+        """What ``backward()`` is called on by statements that run in any case before a node."""
+        for call in facts.scope_of(node).function.calls:
+            func, stmt = call.func, facts.statement(call)
+            if isinstance(func, ast.Attribute) and func.attr == "backward" and isinstance(stmt, ast.Expr):
+                if call is stmt.value and is_above(facts, stmt, node):
+                    yield func.value
+
+    def _operands(self, facts: FileFacts, node: ast.expr) -> Sequence[ast.expr]:
+        """The operands of arithmetic, and what a name was bound to by one statement that is above."""
+        match node:
+            case ast.BinOp(left=left, right=right):
+                return left, right
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return (inner,)
+            case ast.Name():
+                bound = self.project.reaching(facts, node).bindings
+                if len(bound) == 1 and bound[0].how is Bind.ASSIGN and not bound[0].path and bound[0].value is not None:
+                    return (bound[0].value,)
+        return ()
 
     def is_whole(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor is proven to hold whole numbers or truths."""
@@ -86,5 +133,5 @@ def operand(facts: FileFacts, node: ast.expr) -> str:
 
 def text_of(facts: FileFacts, node: ast.expr) -> str:
     """The source text of an expression, on one row."""
-    text = ast.get_source_segment(facts.source.text, node) or ""
-    return text if text and "\n" not in text and "\r" not in text else ast.unparse(node)
+    text = facts.text_of(node)
+    return ast.unparse(node) if "\n" in text or "\r" in text else text

@@ -142,9 +142,9 @@ class DataDependentShape(Rule):
     rounding, for zeros are added in other order; a mean of 16-bit numbers may overflow, too. A maximum or minimum of
     selected floating-point numbers becomes one of all, with infinities elsewhere: where nothing is selected it raises
     no longer (validation), unless the expression ends in `if mask.any() else ...`, and the gradient of an infinity may
-    change (nonfinite). A mask of fewer dimensions than the tensor selects rows: what is stored is fixed only where the
-    mask was computed from that tensor, and elsewhere the fix says that it assumes as many. Other selections have no
-    automatic fix: which form fits depends on what is done with the result.
+    change (nonfinite). Indexing raises where the mask does not fit, and `torch.where` may broadcast. So the fix is safe
+    only where the mask is computed from the selected tensor alone, element by element, and says elsewhere that it
+    assumes one shape. Other selections have no automatic fix: which form fits depends on what is done with the result.
 
     ## When to ignore it
     On the CPU, where nothing waits; where the selected part is much smaller than the whole and costly to process.

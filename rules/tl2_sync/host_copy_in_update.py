@@ -6,9 +6,24 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models import method_names
-from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
+from torchlint.rule import (
+    Change,
+    Device,
+    Example,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Method,
+    Report,
+    Rule,
+    Site,
+    Use,
+)
 
 from ._host_copy_in_update import HostCopies, copying, is_copy
+from ._recording import recorded
 
 _COPIES = method_names(waits="reads", returns=("array", "tensor"))
 _MOVES = method_names(moves=("host", "given"))
@@ -51,6 +66,57 @@ def train(critic: Critic, replay, updates):
 _BETTER = _SOURCE.replace(".detach().cpu().numpy()", ".detach()")
 
 
+_RECORD = """\
+import collections
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Critic:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(17, 64), nn.ReLU(), nn.Linear(64, 1)).to(device)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=1e-3)
+        self.values = collections.deque(maxlen=1000)
+
+    def update(self, obs: torch.Tensor, goal: torch.Tensor):
+        value = self.net(obs).mean(1)
+        loss = F.mse_loss(value, goal)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.values.extend(value.detach().cpu().numpy())
+
+    def statistics(self):
+        return {"value": np.mean(self.values)}
+
+
+def train(critic: Critic, replay, updates):
+    for step in range(updates):
+        critic.update(*replay.sample(16))
+        if step % 1000 == 0:
+            print(critic.statistics())
+"""
+_RECORDED = _RECORD.replace(".detach().cpu().numpy()", ".detach()").replace(
+    "np.mean(self.values)", "np.mean(_read_rows(self.values))"
+)
+_RECORDED = _RECORDED.replace(
+    "functional as F\n",
+    """functional as F
+
+
+def _read_rows(tensors):
+    \"\"\"Copy tensors of one shape to the host at once, as arrays.\"\"\"
+    return list(torch.stack(tuple(tensors)).cpu().numpy()) if tensors else []
+
+""",
+)
+
+
 class HostCopyInUpdate(Rule):
     """Every update copies a tensor to the host that is only logged at intervals.
 
@@ -77,7 +143,12 @@ class HostCopyInUpdate(Rule):
     and copy the metrics where they are logged.
 
     ## What the fix may change
-    There is no automatic fix: the code that logs has to make the copy.
+    An attribute that only records such copies, in a deque or list that begins empty, records the tensors, and a call
+    that only reads it gets all of them by one copy: the order of effects, for the host waits where the record is read,
+    and the memory, which the tensors keep on the device. This is offered where all mentions of the attribute are seen,
+    lie in one file, and read it less often than it grows. The fix says where it assumes that no code outside of a
+    library reads the attribute, that rows have one shape and dtype, or that nothing writes into recorded tensors later;
+    without the last they are cloned. Elsewhere there is no automatic fix: the code that logs has to make the copy.
 
     ## When to ignore it
     On the CPU, where nothing is copied. Where the host computes with the value in each update, which torchlint takes
@@ -99,6 +170,8 @@ class HostCopyInUpdate(Rule):
     least = Frequency.UPDATE
     yields_to = ("TL203",)
     cuda_only = True
+    fixable = True
+    may_change = (Change.ORDER, Change.MEMORY)
     examples = (
         Example(
             name="metrics-of-an-update",
@@ -108,6 +181,14 @@ class HostCopyInUpdate(Rule):
             workload="round(float(critic.update(obs, goal)['loss']), 3)",
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256,))),
             by_hand=True,
+        ),
+        Example(
+            name="record-of-values",
+            source=_RECORD,
+            fixed=_RECORDED,
+            setup="critic = Critic()\nobs, goal = obs.to(device), goal.to(device)",
+            workload="critic.update(obs, goal)",
+            inputs=(Input("obs", Kind.TENSOR, (16, 17)), Input("goal", Kind.TENSOR, (16,))),
         ),
     )
 
@@ -121,10 +202,12 @@ class HostCopyInUpdate(Rule):
             uses = site.flow.uses(call, _ENDS)
             # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
             acted_upon = Use.RETURNED in uses and site.hot.acting() and not _recorded(site, call)
-            if Use.LOGGED in uses and uses <= _ENDS and not acted_upon:
-                yield Report(call, _MESSAGE.format(what=what), flow=site.flow.way(call, Use.LOGGED))
-            elif not uses and not isinstance(site.parent(call), cst.Expr):
-                yield Report(call, _UNREAD.format(what=what))
+            logged = Use.LOGGED in uses and uses <= _ENDS and not acted_upon
+            if logged or (not uses and not isinstance(site.parent(call), cst.Expr)):
+                fix = None if site.compiling.scripted() else recorded(site, call)
+                message = (_MESSAGE if logged else _UNREAD).format(what=what)
+                flow = site.flow.way(call, Use.LOGGED) if logged else ()
+                yield Report(call, message, fix, figure="record-of-values" if fix is not None else "", flow=flow)
 
 
 def _recorded(site: Site, call: cst.Call) -> bool:

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
-from torchlint.rule.build import module_for
+from torchlint.rule.build import module_for, source
 
 from ._reading_afterwards import read_afterwards
+from ._reading_each import reads_each
 from ._reading_together import TORCH, reads_together
+from ._recording import recorded
 from ._scalar_readback import NUMBERS, read_at
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
+_REDUCED = "the whole tensor is copied for it, so reduce it on the device"
 _SHARED = "; one `torch.stack([...]).tolist()` replaces {count} such reads in this {where}"
 
 _SOURCE = """\
@@ -130,17 +133,20 @@ class ScalarReadback(Rule):
     ## What the fix may change
     Numbers that neighbouring statements, or one statement, read one by one are read at once: nothing, where it is
     proven that the tensors hold floating-point numbers; else the fix says that it assumes this. Proofs are a dtype, a
-    graph, a `backward()` of the tensor itself that ran before, or what computed it: means, losses, norms, quotients and
-    the like, where no file of the program mentions complex numbers and it is not a library. A tensor that is not
+    `backward()` of the tensor itself that ran before, or a graph or what computed it (means, losses, norms, quotients
+    and the like), where no file of the program mentions complex numbers and it is not a library, or where `backward()`
+    ran before of a sum of which the tensor is an operand, which would raise for complex numbers. A tensor that is not
     proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
-    Where a loop only adds numbers to a local sum or appends them to a local list,
+    A comprehension that reads a number from each tensor of a list or dict becomes one read, which is proven in the same
+    way, or the fix says what it assumes. Where a loop only adds numbers to a local sum or appends them to a local list,
     the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
-    effects, for the host no longer waits in each round, and of a list the memory, too. A number that goes into
-    a report for callers that are not known has no fix of its own: who reads the report at once would wait there, and
-    `np.mean` over tensors on a device raises. A fix is offered only where the code may run on an accelerator; on the
-    CPU it is slower by some microseconds.
+    effects, for the host no longer waits in each round, and of a list the memory, too. The same holds for an attribute
+    that begins as an empty deque or list, records nothing but such numbers, and is read less often: TL204 says where.
+    A number that goes into a report for callers that are not known has no fix of its own: who reads the report at once
+    would wait there, and `np.mean` over tensors on a device raises. A fix is offered only where the code may run on an
+    accelerator; on the CPU it is slower by some microseconds.
 
     ## When to ignore it
     On the CPU, where nothing waits and adding Python numbers is faster than adding small tensors. Where the host needs
@@ -204,12 +210,14 @@ class ScalarReadback(Rule):
         read = read_at(site, call)
         if read is not None:
             why, better = _advice(read.uses)
+            better = f"{_REDUCED}; {better}" if read.copied else better
             listed = _listed(site, call)
             better = f"`torch.stack({listed}).tolist()` reads all of them at once" if listed else better
             fix, figure = (None, "") if site.compiling.scripted() else _fix(site, call)
             message = _MESSAGE.format(what=read.how, why=why, better=better)
             flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
-            yield Report(call, message, fix, shared=_SHARED, figure=figure, flow=flow)
+            shared = "" if read.copied else _SHARED
+            yield Report(call, message, fix, shared=shared, figure=figure, flow=flow)
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
@@ -226,9 +234,15 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
             imports=imports,
             instead=fix,
         )
+    each = reads_each(site, call)
+    if each is not None:
+        text = each.text.format(torch=torch)
+        fix = Fix("read these numbers at once", (), (), each.doubt, imports, elsewhere=((each.comprehension, text),))
+    together = fix
+    fix = recorded(site, call, fix)
     later = read_afterwards(site, call)
     if later is None:
-        return fix, "three-losses" if fix is not None else ""
+        return fix, "three-losses" if fix is not None and fix is together else ""
     rows = tuple(row.format(torch=torch) for row in later.rows)
     fix = Fix(
         message="read it once, after the loop",
@@ -246,8 +260,9 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
 def _listed(site: Site, call: cst.Call) -> str:
     """The list of which a comprehension reads each tensor: ``losses`` of ``[loss.item() for loss in losses]``."""
     match site.parent(call):
-        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=cst.Name(value=name) as over, ifs=[], inner_for_in=None)):
-            return name if elt is call and site.values.of(over).kind is Kind.LIST else ""
+        case cst.ListComp(elt=elt, for_in=cst.CompFor(iter=over, ifs=[], inner_for_in=None)) if elt is call:
+            named = isinstance(over, (cst.Name, cst.Subscript)) and site.values.of(over).kind is Kind.LIST
+            return source(over) if named else ""
     return ""
 
 

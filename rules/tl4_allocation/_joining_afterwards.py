@@ -77,10 +77,8 @@ class JoiningAfterwards(Fact):
         if loop is None or not self._begins_before(facts, stmt, name, loop):
             return None
         pieces = fresh_name(facts, stmt, f"{name}_parts")
-        text = ast.get_source_segment(facts.source.text, piece) or ""
-        whole = ast.get_source_segment(facts.source.text, call) or ""
-        shown = ast.get_source_segment(facts.source.text, row) or ""
-        if not text or "\n" in whole or whole.count(shown) != 1:
+        text, whole, shown = facts.text_of(piece), facts.text_of(call), facts.text_of(row)
+        if "\n" in whole or whole.count(shown) != 1:
             return None
         return Joined(
             loop,

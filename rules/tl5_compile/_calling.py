@@ -30,27 +30,24 @@ class Calling(Fact):
     compilations: Compilations
     holders: Holders
 
-    def of(self, facts: FileFacts, node: ast.expr) -> list[CallSite]:
+    def of(self, node: ast.expr) -> list[CallSite]:
         """The calls of what a compilation gives, by the call (or bare decorator) that makes it."""
         compilation = self.compilations.at(node)
         found: list[CallSite] = []
-        for where, call, arguments in self._calls(facts, compilation) if compilation is not None else ():
+        for where, call, arguments in self._calls(compilation) if compilation is not None else ():
             hot = self.heat.at(where, call)
             hop = Hop(where.path, call.lineno, where.scope_of(call).function.qualname)
             for root in sorted(self.heat.kinds(where, call)) or [""]:
                 found.append(CallSite(hop, hot.frequency, root, self._batch(where, arguments)))
         return found
 
-    def _calls(
-        self, facts: FileFacts, compilation: Compilation
-    ) -> Iterator[tuple[FileFacts, ast.Call, list[ast.expr]]]:
+    def _calls(self, compilation: Compilation) -> Iterator[tuple[FileFacts, ast.Call, list[ast.expr]]]:
         if compilation.given is None:
             for function in compilation.entries:
                 for caller in self.holders.graph.callers.get(function, ()):
                     yield caller.facts, caller.call, caller.call.args
             return
-        held = self.holders.of if compilation.holds else self.holders.of_same
-        for where, node in held(facts, compilation.place if compilation.holds else compilation.given):
+        for where, node in self.holders.of_compiled(compilation):
             above = where.parent.get(node)
             if not isinstance(above, ast.Call):
                 continue
@@ -117,4 +114,4 @@ def _chain(node: ast.expr) -> Iterator[ast.expr]:
 def calls_of(site: Site, node: cst.CSTNode) -> Sequence[CallSite]:
     """All places known to call the object that the expression is assigned to, e.g. a compiled module."""
     twin = site.expression(node)
-    return site.fact(Calling).of(site.file, twin) if twin is not None else []
+    return site.fact(Calling).of(twin) if twin is not None else []

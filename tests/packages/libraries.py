@@ -29,10 +29,15 @@ PACKAGES = {
 TRAINED = {"skrl": "skrl==2.1.1"}
 # What is put on the path with a package: SB3-Contrib builds on Stable-Baselines3.
 _WITH = {"sb3_contrib": ("stable_baselines3",)}
-# As it came; with smells; what ``--fix`` makes of those; and what ``--unsafe-fixes`` makes of them.
+# As it came; with smells; what ``--fix`` makes of those; and what ``--unsafe-fixes`` makes of them. There is also
+# ``unrounded``: all that ``--unsafe-fixes`` does but for TL202, whose sums over masks round otherwise and say so.
 VERSIONS = ("original", "injected", "safe", "unsafe")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-_FIX = {"safe": ("--fix",), "unsafe": ("--fix", "--unsafe-fixes")}
+_FIX = {
+    "safe": ("--fix",),
+    "unsafe": ("--fix", "--unsafe-fixes"),
+    "unrounded": ("--fix", "--unsafe-fixes", "--ignore", "TL202"),
+}
 _ENVIRONMENT = {
     "PYTHONPATH": str(ROOT),
     "TORCHLINT_DATA_DIR": str(ROOT / ".no-results-of-anybody"),

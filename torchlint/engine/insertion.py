@@ -84,10 +84,20 @@ def _module_lines(facts: FileFacts, table: LineTable, imports: Sequence[str], de
     edits.extend(_import_edit(facts, table, lead, last, text) for text in imports if not _imported(facts, text))
     new = [text for text in definitions if not _defined(facts, text)]
     if new:
-        text = "".join(f"{line}\n" for line in new)
         at = _end(facts, table, top, last)
-        edits.append(Edit(at, at, f"\n{text}" if last > lead else f"{text}\n"))
+        edits.append(Edit(at, at, _set_apart(facts, at, new, below=last > lead)))
     return edits
+
+
+def _set_apart(facts: FileFacts, at: int, definitions: Sequence[str], *, below: bool) -> str:
+    """Definitions with the blank rows between them and what stands around: two around a function."""
+    functions = any(text.startswith("def ") for text in definitions)
+    text = ("\n\n" if functions else "").join(text.rstrip("\n") + "\n" for text in definitions)
+    if not functions:
+        return f"\n{text}" if below else f"{text}\n"
+    rest = facts.source.utf8[at:].replace(b"\r\n", b"\n")
+    blank = len(rest) - len(rest.lstrip(b"\n"))
+    return ("\n\n" if below else "") + text + "\n" * max(2 - blank, 0)
 
 
 def _setup_lines(facts: FileFacts, table: LineTable, node: ast.AST, setup: Sequence[str]) -> list[Edit] | None:
@@ -213,7 +223,8 @@ def _imported(facts: FileFacts, text: str) -> bool:
 
 
 def _defined(facts: FileFacts, text: str) -> bool:
-    return text.partition("=")[0].strip() in facts.top.bindings
+    name = text.removeprefix("def ").partition("(")[0] if text.startswith("def ") else text.partition("=")[0].strip()
+    return name in facts.top.bindings
 
 
 def _start(facts: FileFacts, table: LineTable, top: Sequence[ast.stmt], index: int) -> int:

@@ -7,8 +7,11 @@ import io
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from torchlint.engine.snippets import Cut, cut_of, newline_of
+from torchlint.facts.code.model import FileFacts
 from torchlint.late import dataclass
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits
@@ -29,25 +32,24 @@ def width_in(source: Source, stated: int | None) -> int:
     return stated or max([USUAL, *(len(row) for row in source.text.splitlines())])
 
 
-def fitted(
-    source: Source, table: LineTable, edits: Sequence[Edit], width: int, statement: ast.AST | None = None
-) -> list[Edit]:
+def fitted(file: FileFacts, edits: Sequence[Edit], width: int, statement: ast.AST | None = None) -> list[Edit]:
     """The edits with the rows split that they make longer than ``width``, where brackets allow it.
 
     A row that was as long before stays as it is, and so does one that would mean something else. A ``statement`` of
     which more than one row was replaced is put on one row where it fits there.
     """
     found: list[Edit] = []
+    source, table = file.source, file.table
     for group in _groups(edits, table):
         span = _rows_of(source, table, group, statement)
         if span is not None:
             indent = getattr(statement, "col_offset", 0)
             breaks = _one_row(_text(_pieces(source, group, *span)), width - indent)
-            made = _laid_out(source, group, span, breaks) if breaks else None
+            made = _laid_out(file, group, span, breaks) if breaks else None
             if made is not None:
                 found.extend(made)
                 continue
-        found.extend(_split(source, table, group, width) or group)
+        found.extend(_split(file, group, width) or group)
     return sorted(found)
 
 
@@ -98,9 +100,9 @@ def _text(pieces: Iterable[_Piece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def _split(source: Source, table: LineTable, group: Sequence[Edit], width: int) -> list[Edit] | None:
+def _split(file: FileFacts, group: Sequence[Edit], width: int) -> list[Edit] | None:
     """The edits of a group with the breaks that its rows need, ``None`` where none is needed or possible."""
-    utf8 = source.utf8
+    source, table, utf8 = file.source, file.table, file.source.utf8
     first, last = table.position(group[0].start).row, table.position(max(edit.end for edit in group)).row
     span = table.offset(first, 0), table.offset(last + 1, 0) if last < table.rows else len(utf8)
     longest = max([width, *(len(row) for row in utf8[slice(*span)].decode("utf-8").splitlines())])
@@ -111,11 +113,11 @@ def _split(source: Source, table: LineTable, group: Sequence[Edit], width: int) 
         if len(bare) > longest:
             breaks += _moved(_breaks(bare, width, _DEEPEST) or (), at)
         at += len(row)
-    return _laid_out(source, group, span, breaks) if breaks else None
+    return _laid_out(file, group, span, breaks) if breaks else None
 
 
 def _laid_out(
-    source: Source, group: Sequence[Edit], span: tuple[int, int], breaks: Sequence[_Break]
+    file: FileFacts, group: Sequence[Edit], span: tuple[int, int], breaks: Sequence[_Break]
 ) -> list[Edit] | None:
     """The edits with breaks put in: into their texts, or as edits of their own where the source stays.
 
@@ -123,7 +125,7 @@ def _laid_out(
     """
     if any(one.end > other.start for one, other in pairwise(group)):
         return None
-    pieces = _pieces(source, group, *span)
+    pieces = _pieces(file.source, group, *span)
     texts = [edit.text for edit in group]
     own: list[Edit] = []
     for start, stop, new in sorted(breaks, reverse=True):
@@ -138,7 +140,7 @@ def _laid_out(
             at = piece.at + len(piece.text[:low].encode("utf-8"))
             own.append(Edit(at, at + len(piece.text[low : low + stop - start].encode("utf-8")), new))
     made = sorted([*own, *(Edit(edit.start, edit.end, text) for edit, text in zip(group, texts, strict=True))])
-    return made if _same(source, group, made) else None
+    return made if _same(file, group, made) else None
 
 
 def _place(pieces: Sequence[_Piece], start: int, stop: int) -> tuple[_Piece, int] | None:
@@ -153,15 +155,46 @@ def _place(pieces: Sequence[_Piece], start: int, stop: int) -> tuple[_Piece, int
     return found
 
 
-def _same(source: Source, before: Sequence[Edit], after: Sequence[Edit]) -> bool:
-    """Whether the breaks leave the program as it is without them."""
+def _same(file: FileFacts, before: Sequence[Edit], after: Sequence[Edit]) -> bool:
+    """Whether the breaks leave the program, or the statement around them, as it is without them."""
+    both = (*before, *after)
+    cut = _cut_around(file, min(edit.start for edit in both), max(edit.end for edit in both))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            one, other = (ast.dump(ast.parse(apply_edits(source, list(edits)).text)) for edits in (before, after))
+            one, other = (ast.dump(ast.parse(_program(file.source, cut, edits))) for edits in (before, after))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
     return one == other
+
+
+def _program(source: Source, cut: Cut | None, edits: Sequence[Edit]) -> bytes:
+    """The file after some edits, or the statement that holds them all."""
+    if cut is None:
+        return apply_edits(source, list(edits)).utf8
+    text = _text(_pieces(source, edits, cut.start, cut.end))
+    return cut.program(text.encode("utf-8"), newline_of(source.utf8).encode())
+
+
+def _cut_around(file: FileFacts, begin: int, end: int) -> Cut | None:
+    """The innermost statement, whole, that holds a stretch of bytes; ``None`` where there is none."""
+    block: Iterable[ast.AST] = file.tree.body
+    found: Cut | None = None
+    while True:
+        inner = next((cut for cut in _cuts(file, block) if cut[1].start <= begin and end <= cut[1].end), None)
+        if inner is None:
+            return found
+        block, found = ast.iter_child_nodes(inner[0]), inner[1]
+
+
+def _cuts(file: FileFacts, nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.stmt, Cut]]:
+    """The statements among nodes and below clauses, each cut out whole."""
+    for node in nodes:
+        if isinstance(node, (ast.ExceptHandler, ast.match_case)):
+            yield from _cuts(file, node.body)
+        elif isinstance(node, ast.stmt):
+            end = file.table.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+            yield node, replace(cut_of(file.source, file.table, node), end=end, tail=b"")
 
 
 def _one_row(text: str, width: int) -> list[_Break] | None:

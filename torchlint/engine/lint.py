@@ -16,7 +16,6 @@ from torchlint.engine.mishap import kept_going, mishap
 from torchlint.engine.result import Problem
 from torchlint.engine.sights import observed
 from torchlint.engine.sites import Triggers
-from torchlint.engine.tables import Tables
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -84,7 +83,7 @@ class Linter:
             statement = facts.statement(node)
             if statement is not None:
                 by_statement.setdefault(statement, []).append((node, rules))
-        snippets = parse_statements(facts.source, analyses[Tables].of(facts), list(by_statement))
+        snippets = parse_statements(facts.source, facts.table, list(by_statement))
         for snippet, sites in zip(snippets, by_statement.values(), strict=True):
             if snippet is None:
                 self.unpaired += 1
@@ -125,7 +124,10 @@ class Linter:
         return [draft.beside(seen.get((draft.start, draft.end))) for draft in drafts]
 
     def _proven(self, rule: Rule, site: PairedSite, drafts: list[Draft]) -> list[Draft]:
-        """The same drafts; a fix that the rule offers only because of a guess says that it rests on one."""
+        """The same drafts; a fix that the rule offers only because of a guess says that it rests on one.
+
+        What the rule offers there without guesses is offered behind it.
+        """
         from torchlint.engine.site import PairedSite
 
         analyses = proven(site.analyses)
@@ -133,8 +135,8 @@ class Linter:
             return drafts
         strict = PairedSite(analyses, site.file, site.pairs, site.node, site.twin)
         reports = [r for r in rule.check(strict) if self.target.concerned_by(r.torch or rule.torch)]
-        proofs = [self._fix(report.fix, strict, report.torch or rule.torch) for report in reports]
-        return [draft if draft.finding.fix in proofs else draft.guessed() for draft in drafts]
+        proofs = {(each.start, each.end): each for each in (self._draft(rule, strict, report) for report in reports)}
+        return [draft.checked(proofs.get((draft.start, draft.end))) for draft in drafts]
 
     def _tell(self, rule: Rule, site: PairedSite, error: Exception) -> None:
         problem = replace(
@@ -147,7 +149,7 @@ class Linter:
     def _draft(self, rule: Rule, site: PairedSite, report: Report) -> Draft:
         from torchlint.engine.edits import span
 
-        table = site.analyses[Tables].of(site.file)
+        table = site.file.table
         start, end = span(report.node, site.pairs, site.file.source, table)
         figures = (report.figure,) if isinstance(report.figure, str) else report.figure
         finding = Finding(
@@ -205,14 +207,22 @@ class Draft:
 
     @property
     def claims_proof(self) -> bool:
-        """Whether it has a fix that assumes nothing."""
-        return self.finding.fix is not None and not self.finding.fix.assumes
+        """Whether it has a fix that assumes nothing, also one in the place of another."""
+        return self.finding.fix is not None and any(not fix.assumes for fix in self.finding.fix.ways())
 
-    def guessed(self) -> Draft:
-        """Return the draft with a fix that says that it rests on a guess, where it said that it rests on none."""
-        if self.finding.fix is None or not self.claims_proof:
-            return self
-        return replace(self, finding=replace(self.finding, fix=self.finding.fix.supposing(_GUESS)))
+    def checked(self, strict: Draft | None) -> Draft:
+        """Return the draft with fixes that say that they rest on a guess, where the strict one has none like them.
+
+        Fixes of the strict draft that assume nothing stand behind them.
+        """
+        own = list(self.finding.fix.ways()) if self.finding.fix is not None else []
+        proofs = list(strict.finding.fix.ways()) if strict is not None and strict.finding.fix is not None else []
+        told = [fix if fix.assumes or fix in proofs else replace(fix, assumes=_GUESS) for fix in own]
+        told += [fix for fix in proofs if own and not fix.assumes and fix not in own]
+        found: PlainFix | None = None
+        for fix in reversed(told):
+            found = replace(fix, instead=found)
+        return self if found == self.finding.fix else replace(self, finding=replace(self.finding, fix=found))
 
     def runs_with(self, other: Draft) -> bool:
         """Whether one run of the function may come to both: no condition parts them."""
@@ -347,7 +357,7 @@ def _own_edits(fix: Fix, site: PairedSite, width: int | None) -> tuple[tuple[Edi
     from torchlint.engine.edits import edit_elsewhere, edit_for, loses_comment
     from torchlint.engine.layout import fitted, width_in
 
-    source, table = site.file.source, site.analyses[Tables].of(site.file)
+    source, table = site.file.source, site.file.table
     edits: list[Edit] = []
     wanted = [
         *(edit_for(old, new, site.pairs, source, table) for old, new in fix.replace),
@@ -360,7 +370,7 @@ def _own_edits(fix: Fix, site: PairedSite, width: int | None) -> tuple[tuple[Edi
     whole = with_lines(site.file, table, site.twin, fix, edits)
     if whole is None:
         return None
-    laid = fitted(source, table, whole, width_in(source, width), site.file.statement(site.twin)) if whole else []
+    laid = fitted(site.file, whole, width_in(source, width), site.file.statement(site.twin)) if whole else []
     return tuple(laid), any(loses_comment(source, edit) for edit in edits)
 
 
@@ -369,7 +379,7 @@ def _edits_in(part: InFile, site: PairedSite) -> tuple[Edit, ...] | None:
     from torchlint.engine.edits import edit_elsewhere, loses_comment
 
     file = site.analyses[Project].files[part.path]
-    table = site.analyses[Tables].of(file)
+    table = file.table
     edits: list[Edit] = []
     for old, new in part.elsewhere:
         edit = edit_elsewhere(old, new, file, table)

@@ -8,7 +8,6 @@ from dataclasses import field
 
 from torchlint.engine.notebooks import inner_name
 from torchlint.engine.sights import extent, keys
-from torchlint.engine.tables import Tables
 from torchlint.engine.units import Unit
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
@@ -82,7 +81,7 @@ def _missing_in(unit: Unit) -> list[MissingFact]:
     found: list[MissingFact] = []
     for facts in analyses[Project].files.values():
         if facts.source.notebook is None and not any(word in facts.source.utf8 for word in _COMPILED):
-            table = analyses[Tables].of(facts)
+            table = facts.table
             places = ((key, extent(table, node)) for node, key in keys(facts, table) if node in wanted)
             found += (MissingFact(key, *place) for key, place in places)
     return found

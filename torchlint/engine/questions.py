@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchlint.engine.tables import Tables
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
@@ -173,7 +172,7 @@ class SiteFlow(_Questions):
     def _hop(self, facts: FileFacts, stmt: ast.stmt) -> Hop:
         """A statement by its place and its code on one line; of a compound statement its first line."""
         whole = not hasattr(stmt, "body")
-        code = ast.unparse(stmt) if whole else self.site.analyses[Tables].of(facts).line(stmt.lineno).strip()
+        code = ast.unparse(stmt) if whole else facts.table.line(stmt.lineno).strip()
         for node in walk(stmt) if whole else ():
             if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store):  # Python 3.10 writes it in brackets
                 text = ast.unparse(node)

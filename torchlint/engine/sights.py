@@ -11,7 +11,6 @@ from pathlib import Path
 from torchlint.cache.digest import digest
 from torchlint.engine.analysis import proven
 from torchlint.engine.result import UnusableError
-from torchlint.engine.tables import Tables
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
@@ -73,7 +72,7 @@ def sights_in(file: Path) -> tuple[Sight, ...]:
 
 def outdated(sights: Iterable[Sight], files: Iterable[FileFacts], gone: Container[str]) -> frozenset[ExpressionKey]:
     """The keys of observations that are about no expression of these files, or about a file that is gone."""
-    known = {facts.path: {key for _, key in keys(facts, LineTable(facts.source.utf8))} for facts in files}
+    known = {facts.path: {key for _, key in keys(facts, facts.table)} for facts in files}
     return frozenset(
         sight.key
         for sight in sights
@@ -90,13 +89,13 @@ class Sights(Fact):
     @classmethod
     def build(cls, analyses: Analyses) -> Sights:
         """Find the expressions that observations are about; what is about none counts for nothing."""
-        project, tables = analyses[Project], analyses[Tables]
+        project = analyses[Project]
         seen = {sight.key: sight.saw for sight in analyses.settings.sights}
         paths = {key.path for key in seen}
         found: dict[ast.expr, Value] = {}
         for facts in project.files.values():
             if facts.path in paths:
-                for node, key in keys(facts, tables.of(facts)):
+                for node, key in keys(facts, facts.table):
                     if key in seen and (value := _joined(project, seen[key])).known:
                         found[node] = value
         return cls(found)

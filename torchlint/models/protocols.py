@@ -41,6 +41,7 @@ class Role(TypedDict, total=False):
     logs: list[str]
     logged: list[str]
     gives: dict[str, int]
+    takes: dict[str, int]
     named: list[str]
     held: HeldFunctions
     host: bool
@@ -163,6 +164,12 @@ def logged(base: str) -> frozenset[str]:
 def gives(base: str) -> Mapping[str, int]:
     """How many tensors the methods of a framework return, on objects whose class derives from ``base``."""
     return {name: count for _, role in _roles(base) for name, count in role.get("gives", {}).items()}
+
+
+@lru_cache(maxsize=4096)
+def takes(base: str) -> Mapping[str, int]:
+    """Find which parameter of the methods of a framework holds a batch of tensors, on the device of the model."""
+    return {name: place for _, role in _roles(base) for name, place in role.get("takes", {}).items()}
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import field, replace
 
 from torchlint.late import dataclass
@@ -45,10 +45,12 @@ class PlainFix:
         own = {path: self.edits} if self.edits else {}
         return {**own, **dict(self.in_files)}
 
-    def supposing(self, assumption: str) -> PlainFix:
-        """Return the fix as one that is right only under an assumption, which it names unless it names another."""
-        instead = self.instead.supposing(assumption) if self.instead is not None else None
-        return replace(self, assumes=self.assumes or assumption, instead=instead)
+    def ways(self) -> Iterator[PlainFix]:
+        """Return the fix and those that are there in its place, each by itself, the first that is offered first."""
+        fix: PlainFix | None = self
+        while fix is not None:
+            yield replace(fix, instead=None)
+            fix = fix.instead
 
     def within(self, files: Container[str]) -> PlainFix | None:
         """Return the fix, or the one in its place, that changes no other files than these; ``None``: there is none."""

@@ -16,6 +16,7 @@ from fuzz.fixes.learners import batches, following, precision, targets
 from fuzz.fixes.masking import masking
 from fuzz.fixes.program import Program
 from fuzz.fixes.readbacks import reading
+from fuzz.fixes.recording import recording
 from fuzz.fixes.surroundings import Surroundings, around
 
 _COMMENTS = (
@@ -102,11 +103,14 @@ def _modules(code: str, choice: random.Random) -> Program:
     return writer.program(code, rows, writer.result(rows))
 
 
+_RECORDING = 0.3
+"""How many of the programs that read numbers keep them in records."""
 GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
     **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL401", "TL409", "TL412", "TL611"), around),
     "TL107": indexing,
     "TL202": masking,
-    "TL203": reading,
+    "TL203": lambda code, choice: (recording if choice.random() < _RECORDING else reading)(code, choice),
+    "TL204": recording,
     "TL205": distributing,
     "TL208": asking,
     "TL301": acting,

@@ -47,6 +47,24 @@ def _read(choice: random.Random) -> str:
     return choice.choice(_READS if choice.random() < 0.4 else _READS[:1]).format(x=inner)
 
 
+def _collected(choice: random.Random) -> list[str]:
+    """Tensors in a list or a dict, and a comprehension that reads each."""
+    listed, parts = choice.random() < 0.6, [choice.choice("abc") for _ in range(choice.randint(0, 3))]
+    made = f"[{', '.join(parts)}]" if listed else f"{{{', '.join(f'{part!r}: {part}' for part in parts)}}}"
+    rows = [f"held = {made}"]
+    if choice.random() < 0.3:
+        rows.append("held.append(b.detach())" if listed else "held['last'] = b.detach()")
+    read = choice.choice(_READS).format(x="part")
+    form = f"[{read} for part in held]" if listed else f"{{name: {read} for name, part in held.items()}}"
+    around = (
+        "self.kept.append({x})",
+        "print({x})",
+        "self.kept.append(len({x}))",
+        "numbers = {x}\nself.kept.append(numbers)",
+    )
+    return [*rows, *choice.choice(around).format(x=form).split("\n")]
+
+
 def _kept(choice: random.Random) -> str:
     """One statement that reads, of those that stand next to others."""
     return choice.choice(
@@ -66,6 +84,8 @@ def _kept(choice: random.Random) -> str:
 def _neighbours(choice: random.Random) -> list[str]:
     """Reads next to each other in a method."""
     rows = _losses(choice)
+    if choice.random() < 0.3:
+        rows += _collected(choice)
     for _ in range(choice.randint(1, 4)):
         rows.append(_kept(choice))
         if choice.random() < 0.25:

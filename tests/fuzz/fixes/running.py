@@ -14,7 +14,7 @@ from functools import cache
 
 import torch
 
-from fuzz.fixes.driving import AUTOGRAD, NOTHING, plain
+from fuzz.fixes.driving import AUTOGRAD, NOTHING, parts, plain
 from fuzz.fixes.inputs import Chosen, chosen
 from fuzz.fixes.program import Program
 from fuzz.properties import NAME, linted
@@ -146,7 +146,7 @@ def tried(program: Program, inputs: int, choice: random.Random) -> Outcome:
             outcome.unsettled += 1
             continue
         codes = tuple(code for code in sorted(set(after.applied)) if _alone(program, code, one))
-        if len(codes) == 1 and _excused(codes[0], one, again):
+        if len(codes) == 1 and _excused(codes[0], one, before, again):
             outcome.exceptions.append(codes[0])
         else:
             outcome.differences.append(Difference(codes, one.words, told))
@@ -233,10 +233,17 @@ def exceptions() -> Mapping[str, frozenset[str]]:
     return {rule.code: frozenset(rule.exceptions) for rule in load_rules()}
 
 
-def _excused(code: str, one: Chosen, after: Run) -> bool:
+def _excused(code: str, one: Chosen, before: Run, after: Run) -> bool:
     """Whether an input, or what the program made of it, is of a kind that the rule names."""
     empty = {"empty"} if NOTHING.search(after.said) else set()
+    if _has_empty(before.seen.value) and _has_empty(after.seen.value):
+        empty.add("empty rows")  # they were made by the program itself
     return not exceptions()[code].isdisjoint(awkward(one.make().values()) | empty)
+
+
+def _has_empty(value: object) -> bool:
+    """Whether a result holds a tensor without elements."""
+    return any(0 in part.shape for part in parts(value))
 
 
 def awkward(values: Iterable[object]) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from torchlint.facts.code.linking import ANY
 from torchlint.facts.code.model import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -359,6 +360,17 @@ class _Collector:
             self.facts.imports.append(target)
             self._bind(scope, alias.asname or alias.name, Binding(Bind.IMPORT, node, target=target))
 
+    def _import_by_name(self, given: ast.expr) -> None:
+        """``import_module("agents.ppo")``; of ``import_module(f"agents.{name}")`` any module of the package."""
+        match given:
+            case ast.Constant(value=str(name)):
+                self.facts.imports.append(name)
+            case (
+                ast.JoinedStr(values=[ast.Constant(value=str(begun)), *_])
+                | ast.BinOp(left=ast.Constant(value=str(begun)), op=ast.Add())
+            ) if "." in begun:
+                self.facts.imports.append(begun.rpartition(".")[0] + ANY)
+
     def _absolute(self, node: ast.ImportFrom) -> str:
         """The absolute dotted name of the module that is imported from."""
         if not node.level:
@@ -375,6 +387,8 @@ class _Collector:
         home = scope.function
         home.calls.append(node)
         func = node.func
+        if node.args and getattr(func, "attr", getattr(func, "id", "")) == "import_module":
+            self._import_by_name(node.args[0])
         if isinstance(func, ast.Attribute) and func.attr in _GROWING and node.args and (name := dotted(func.value)):
             how = "extend" if _GROWING[func.attr]["adds"] == "elements" else func.attr
             home.appends.setdefault(name, []).append((how, node.args[-1]))

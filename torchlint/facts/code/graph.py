@@ -15,7 +15,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project, components
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
 from torchlint.facts.code.relaying import NAMING, meant
-from torchlint.facts.values.calls import PARTIAL, STARRED
+from torchlint.facts.values.join import PARTIAL, STARRED
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value

@@ -15,7 +15,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, d
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
-from torchlint.facts.values.calls import PARTIAL
+from torchlint.facts.values.join import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models.protocols import is_entry_point

@@ -12,6 +12,9 @@ from torchlint.late import dataclass
 EVERYWHERE = "*"
 """Among what a file imports: it is connected with all files, for it sets a default of torch."""
 
+ANY = ".*"
+"""The end of a name among what a file imports: any module of a package, which a setting chooses."""
+
 # Packages that a file or folder of the same name in a package (``agents/torch/``) does not hide: ``import torch``.
 _LIBRARIES = frozenset(
     ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
@@ -79,6 +82,15 @@ class Modules(Generic[_File]):
             self._links[key] = self._find(path, dotted)
         return self._links[key]
 
+    def meant(self, path: str, dotted: str) -> list[_File]:
+        """All project files that a name among the imports of a file may mean."""
+        if dotted.endswith(ANY):
+            package = dotted.removesuffix(ANY)
+            parents = ((name.rpartition(".")[0], file) for name, file in self.by_name.items())
+            return [file for parent, file in parents if parent == package or parent.endswith(f".{package}")]
+        found = self.imported(path, dotted)
+        return [found] if found is not None else []
+
     def _find(self, path: str, dotted: str) -> _File | None:
         exact = self.by_name.get(dotted)
         if exact is not None and "." in dotted:
@@ -141,8 +153,7 @@ def connected(imports: Mapping[str, Sequence[str]]) -> list[frozenset[str]]:
 
     for path, names in imports.items():
         for dotted in names:
-            target = modules.imported(path, dotted)
-            if target is not None:
+            for target in modules.meant(path, dotted):
                 group[root(path)] = root(target.path)
     members: dict[str, list[str]] = {}
     for path in imports:

@@ -9,6 +9,7 @@ from dataclasses import field
 
 from torchlint.facts.code.linking import EVERYWHERE
 from torchlint.late import dataclass
+from torchlint.sources.lines import LineTable
 from torchlint.sources.text import Source
 
 ScopeNode = (
@@ -216,6 +217,7 @@ class FileFacts:
         outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
         named: for trees and functions that were asked about, where they mention which name.
         handled: for functions that were asked about, the source text of what they count or go over.
+        table: where each row of the text starts; made when it is first asked for.
     """
 
     source: Source
@@ -237,6 +239,7 @@ class FileFacts:
     outside: dict[str, list[tuple[ast.expr, AttributeStore]]] = field(default_factory=dict)
     named: dict[Scope | ast.AST, dict[str, list[ast.Name]]] = field(default_factory=dict)
     handled: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _table: LineTable | None = None
 
     @property
     def path(self) -> str:
@@ -252,6 +255,19 @@ class FileFacts:
         """Dotted names of all that the file imports; ``EVERYWHERE`` where it sets a default of torch for all files."""
         everywhere = (EVERYWHERE,) if b".set_default_" in self.source.utf8 else ()
         return (*self.imports, *self.star_imports, *everywhere)
+
+    @property
+    def table(self) -> LineTable:
+        """Where each row of the text starts."""
+        if self._table is None:
+            self._table = LineTable(self.source.utf8)
+        return self._table
+
+    def text_of(self, node: ast.expr | ast.stmt) -> str:
+        """The source text of a node."""
+        start = self.table.offset(node.lineno, node.col_offset)
+        end = self.table.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return self.source.utf8[start:end].decode("utf-8")
 
     @property
     def top(self) -> Scope:

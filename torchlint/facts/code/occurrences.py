@@ -23,19 +23,26 @@ class Occurrences(Fact):
     graph: CallGraph
     values: Values
     _calling: dict[str, list[tuple[FileFacts, ast.Call]]] = field(default_factory=dict)
+    _holding: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def mentioned(self, facts: FileFacts, word: str) -> bool:
         """Whether the text of a file that a file is connected with holds a word."""
-        group = self.graph.groups[facts.path]
-        return any(word.encode() in self.project.files[path].source.utf8 for path in group)
+        return not self._files(word).isdisjoint(self.graph.groups[facts.path])
+
+    def _files(self, word: str) -> frozenset[str]:
+        """The files of the project whose text holds a word."""
+        if word not in self._holding:
+            files, text = self.project.files, word.encode()
+            self._holding[word] = frozenset(path for path, file in files.items() if text in file.source.utf8)
+        return self._holding[word]
 
     def before(self, facts: FileFacts, call: ast.AST, names: frozenset[str]) -> bool:
         """Whether a call of one of these names stands before another, by file and row, in the connected files."""
         place = facts.path, getattr(call, "lineno", 1), getattr(call, "col_offset", 0)
-        words = {name.rpartition(".")[2].encode() for name in names}
-        for path in self.graph.groups[facts.path]:
+        holding = frozenset[str]().union(*(self._files(name.rpartition(".")[2]) for name in names))
+        for path in holding & self.graph.groups[facts.path]:
             file = self.project.files[path]
-            if path > facts.path or not any(word in file.source.utf8 for word in words):
+            if path > facts.path:
                 continue
             for other in (other for scope in file.scopes for other in scope.calls):
                 if (path, other.lineno, other.col_offset) < place and self.project.qualified(file, other.func) in names:
@@ -50,14 +57,15 @@ class Occurrences(Fact):
         """Every call of a qualified name in the project, with its file."""
         last = name.rpartition(".")[2]
         if last not in self._calling:
-            self._calling[last] = list(self._calls_that_mention(last.encode()))
+            self._calling[last] = list(self._calls_that_mention(last))
         return [
             (facts, call) for facts, call in self._calling[last] if self.project.qualified(facts, call.func) == name
         ]
 
-    def _calls_that_mention(self, word: bytes) -> Iterator[tuple[FileFacts, ast.Call]]:
+    def _calls_that_mention(self, word: str) -> Iterator[tuple[FileFacts, ast.Call]]:
         """All calls in files that hold a word."""
-        for facts in self.project.files.values():
-            if word in facts.source.utf8:
+        holding = self._files(word)
+        for path, facts in self.project.files.items():
+            if path in holding:
                 for scope in facts.scopes:
                     yield from ((facts, call) for call in scope.calls)

@@ -19,7 +19,7 @@ from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts,
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import only_defines
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import names_among
 from torchlint.late import dataclass, regex
 from torchlint.models import Models, protocols
 
@@ -121,11 +121,12 @@ class Project(Fact):
         """Paths of the files that no other file imports and that run nothing, in a project whose files import."""
         if self._unused is None:
             targets = [
-                (facts, self.module(facts, dotted))
+                (facts, target)
                 for facts in self.files.values()
                 for dotted in [*facts.imports, *facts.star_imports]
+                for target in self.names.meant(facts.path, dotted)
             ]
-            imported = {target.path for facts, target in targets if target is not None and target is not facts}
+            imported = {target.path for facts, target in targets if target is not facts}
             idle = (path for path, facts in self.files.items() if path not in imported and only_defines(facts))
             self._unused = frozenset(idle) if imported else frozenset()
         return self._unused
@@ -470,7 +471,7 @@ def _read_of(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
     words = Counter(_WORD.findall(facts.source.utf8))
     words.subtract(scope.name.encode() for scope in facts.scopes if scope.kind == "class")
     asked = classes.intersection(word.decode(errors="replace") for word, count in words.items() if count > 0)
-    return asked.intersection(names_in(facts.tree)) if asked else asked
+    return asked.intersection(names_among(facts.parent)) if asked else asked
 
 
 def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:

@@ -67,6 +67,8 @@ def _gives_back(decorator: Scope, name: str) -> bool:
 def _keeps_wrapper(decorator: Scope, name: str) -> bool:
     """Whether a function puts a wrapper of what it takes into a table, or hands it to a call that may."""
     wrappers = {inner.name for inner in decorator.inner if _wraps(inner, name)}
+    if not wrappers:
+        return False
     kept = (node for node in _kept(decorator) if isinstance(node, ast.Name))
     return any(node.id in wrappers for node in kept)
 

@@ -6,7 +6,7 @@ Contexts (``Load``) and operators are left out: they are told by the node that h
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 # Fields that never hold a node, of whatever class they are.
 _PLAIN = frozenset(
@@ -55,8 +55,13 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
-    """Identifiers in an expression: names and attributes."""
-    for part in walk(node):
+    """Identifiers in an expression: names and attributes, and texts that may name some."""
+    return names_among(walk(node))
+
+
+def names_among(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Identifiers that nodes are, and texts that may name some."""
+    for part in nodes:
         if isinstance(part, ast.Name):
             yield part.id
         elif isinstance(part, ast.Attribute):

@@ -12,7 +12,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
-from torchlint.facts.values.calls import PARTIAL
+from torchlint.facts.values.join import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value

@@ -11,6 +11,7 @@ from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.compiling.compiled import Compilation
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.values import Values
@@ -35,6 +36,13 @@ class Holders(Fact):
     def of(self, facts: FileFacts, node: ast.expr) -> list[Held]:
         """All expressions known to give what an expression gives, itself first."""
         return self._all([(facts, node)])
+
+    def of_compiled(self, compilation: Compilation) -> list[Held]:
+        """All expressions known to give what a compilation compiled; none under a decorator."""
+        if compilation.given is None:
+            return []
+        held = self.of if compilation.holds else self.of_same
+        return held(compilation.facts, compilation.place if compilation.holds else compilation.given)
 
     def kept(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what an expression gives is stored in an attribute or a container, at once or by another name."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
+from torchlint.facts.compiling.holders import Holders
+from torchlint.facts.hotness.chosen import choices
+from torchlint.facts.values.tested import arms
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 
@@ -39,6 +44,7 @@ class Inside(Fact):
     project: Project
     graph: CallGraph
     compilations: Compilations
+    holders: Holders
     _reached: dict[Scope, Compilation] | None = None
     _everything: frozenset[str] | None = None
 
@@ -77,6 +83,7 @@ class Inside(Fact):
 
     def _spread(self, compilation: Compilation, reached: dict[Scope, Compilation]) -> None:
         todo = [scope for scope in compilation.entries if self._is_traced(scope)]
+        entering = self._entering(compilation)
         while todo:
             scope = todo.pop()
             if scope in reached:
@@ -85,8 +92,24 @@ class Inside(Fact):
             for call in scope.run_calls():
                 if call in self.graph.weak or _asks(scope.file, call) or self._is_any(scope.file, call.func):
                     continue
+                if scope in compilation.entries and self._is_left_out(scope, call, entering):
+                    continue
                 targets = [found for found in self.graph.callees.get(call, ()) if self._is_traced(found)]
                 todo.extend(found for found in targets if self._is_given(call, found, reached))
+
+    def _entering(self, compilation: Compilation) -> list[tuple[FileFacts, ast.Call]]:
+        """The calls that are known to run what a compilation compiled."""
+        found = ((facts, node, facts.parent.get(node)) for facts, node in self.holders.of_compiled(compilation))
+        return [(facts, above) for facts, node, above in found if isinstance(above, ast.Call) and above.func is node]
+
+    def _is_left_out(self, scope: Scope, node: ast.AST, entering: Iterable[tuple[FileFacts, ast.Call]]) -> bool:
+        """Whether all calls of what is compiled leave a branch out: ``0 if cache is None else cache.at()``."""
+        skip = int(scope.method_of is not None)
+        callers = [Caller(facts, call, skip) for facts, call in entering]
+        tests = arms(scope.file, node) if callers else ()
+        found = (choice for test, truth in tests for choice in choices(self.project, scope.file, test, truth))
+        values = self.compilations.values
+        return any(not any(choice.allows(caller, values) for caller in callers) for choice in found)
 
     def _is_any(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is called is a module of a class that are not known: ``net: nn.Module``."""

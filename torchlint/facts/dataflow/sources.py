@@ -153,7 +153,7 @@ class Sources(Fact):
             self._adders = {}
             for name, cls in self.project.classes.items():
                 for method in methods(cls):
-                    for container in method.appends:
+                    for container in (*method.appends, *(method.keyed.keys() - method.appends.keys())):
                         own, _, rest = container.partition(".")
                         if own == method.self_name and rest:
                             self._adders.setdefault(rest, {}).setdefault(name, []).append(method)
@@ -181,13 +181,24 @@ class Sources(Fact):
 
     def _added(self, spot: Spot, function: Scope, name: str) -> Iterator[Predecessor]:
         """What a function puts into a container that it knows under a name, where the spot looks into it."""
-        for how, value in function.appends.get(name, ()) if spot.path else ():
+        if not spot.path:
+            return
+        keyed = function.keyed.get(name, ())
+        under_keys = {value for _, value in keyed}
+        for how, value in function.appends.get(name, ()):
             if how == "unknown":
                 yield function
-                continue
-            path = spot.path if how == "extend" else _inner(spot.path, None)
-            label = Label.STORE if how == "item" else Label.ELEMENT
-            yield replace(spot, facts=function.file, node=value, path=path, label=label)
+            elif value not in under_keys:
+                path = spot.path if how == "extend" else _inner(spot.path, None)
+                label = Label.STORE if how == "item" else Label.ELEMENT
+                yield replace(spot, facts=function.file, node=value, path=path, label=label)
+        for key, value in keyed:
+            inner = picked(spot.path, key)
+            if value not in function.file.grows and inner is not None:
+                yield replace(spot, facts=function.file, node=value, path=inner, label=Label.STORE)
+            elif isinstance(value, ast.Call) and inner:  # `rows["obs"].append(x)`, where an element is followed
+                path = _inner(inner, None)
+                yield replace(spot, facts=function.file, node=value.args[-1], path=path, label=Label.ELEMENT)
 
     # calls ----------------------------------------------------------------------------------------------------------
 

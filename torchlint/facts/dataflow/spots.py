@@ -16,7 +16,7 @@ Key = str | int | None
 """A key of a dict, a position in a tuple or list; ``None`` where any may be meant."""
 
 _REST = "*"
-"""The end of a key that is some text of which the beginning is known: ``train/*`` of ``metrics["train/" + name]``."""
+"""The part of a key that is not known: ``train/*`` of ``"train/" + name``, ``*/loss`` of ``f"{name}/loss"``."""
 
 INSIDE = "**"
 """The key that stands for any way into an object, also for none: the value is the object or anything in it."""
@@ -109,9 +109,17 @@ def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
 
 
 def _may_be_one(one: str, other: str) -> bool:
-    """Whether two texts may be the same, of which at most the beginnings are known."""
-    begun, told = one.removesuffix(_REST), other.removesuffix(_REST)
-    return (begun != one and told.startswith(begun)) or (told != other and begun.startswith(told))
+    """Whether two texts may be the same, of which at most the beginnings and the ends are known."""
+    if _REST not in one:
+        one, other = other, one
+    begun, unknown, ended = one.partition(_REST)
+    if not unknown:
+        return False
+    head, unknown, tail = other.partition(_REST)
+    if not unknown:
+        return len(other) >= len(begun) + len(ended) and other.startswith(begun) and other.endswith(ended)
+    heads, tails = (head.startswith(begun) or begun.startswith(head)), (tail.endswith(ended) or ended.endswith(tail))
+    return heads and tails
 
 
 def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
@@ -122,13 +130,20 @@ def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
 def key_of(index: ast.expr) -> Key:
     """The key that a subscript spells out, ``None`` when it is neither a literal nor a text.
 
-    Of a text that is put together the beginning, as far as it is a literal: ``"train/" + name``, ``f"{split}/loss"``.
+    Of a text that is put together the beginning and the end, as far as they are literals: ``"train/" + name``,
+    ``f"{split}/loss"``.
     """
     if isinstance(index, ast.JoinedStr):
-        first = index.values[0] if index.values else None
-        return f"{first.value!s}{_REST}" if isinstance(first, ast.Constant) else _REST
-    if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add) and isinstance(index.left, ast.Constant):
-        begun = index.left.value
-        return begun + _REST if isinstance(begun, str) else None
+        parts = [str(part.value) if isinstance(part, ast.Constant) else _REST for part in index.values]
+        if _REST not in parts:
+            return "".join(parts)
+        return parts[0].removesuffix(_REST) + _REST + parts[-1].removesuffix(_REST)
+    if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add):
+        match index.left, index.right:
+            case ast.Constant(value=str() as begun), _:
+                return f"{begun}{_REST}"
+            case _, ast.Constant(value=str() as ended):
+                return f"{_REST}{ended}"
+        return None
     literal = index.value if isinstance(index, ast.Constant) else None
     return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None

@@ -101,6 +101,14 @@ class Whereabouts(Fact):
         """Whether a tensor lies on an accelerator where there is one, else on the CPU."""
         return self.values.of(facts, node).device in (Device.CUDA, Device.EITHER)
 
+    def on_the_accelerator(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor lies on the one accelerator that the project uses, where there is one, else on the CPU."""
+        return self._lie(facts, node).away and self._is_one(facts)
+
+    def _is_one(self, facts: FileFacts) -> bool:
+        """Whether no file mentions another accelerator than the first."""
+        return not any(self.occurrences.mentioned(facts, word) for word in _OTHERS)
+
     def alike(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
         """Whether tensors lie on one device: where a run saw all of them, the one accelerator, beside each other, or by
         their sources."""
@@ -109,7 +117,7 @@ class Whereabouts(Fact):
         if len(seen) == 1 and Device.UNKNOWN not in seen:
             return True
         lies = [self._lie(facts, node) for node in nodes]
-        one = not any(self.occurrences.mentioned(facts, word) for word in _OTHERS)
+        one = self._is_one(facts)
         groups: list[frozenset[object]] = []
         for lie in lies:
             signs = frozenset[object](

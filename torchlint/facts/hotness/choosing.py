@@ -86,7 +86,7 @@ class Choosing:
             return None
         if entry is None or entry.first is not None:
             return None
-        given = (choice.parameter.target for choice in local.choices)
+        given = (choice.name for choice in local.choices)
         if any(heat.places.options.maybe_given(scope, name) for name in given):
             return None
         callers = [c for c in heat.graph.callers.get(scope, ()) if entry.weak or c.call not in heat.graph.weak]

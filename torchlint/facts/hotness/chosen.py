@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.signatures import starred
@@ -43,31 +43,42 @@ _TYPES = {"torch.Tensor": Kind.TENSOR, "numpy.ndarray": Kind.NDARRAY}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A test of a parameter, and the truth value for which code runs; ``kind`` where it asks for a type."""
+    """A test of a parameter, and the truth value for which code runs; ``kind`` where it asks for a type.
 
-    parameter: Binding
+    ``default`` is what calls that leave the parameter out give.
+    """
+
+    scope: Scope
+    name: str
+    default: ast.expr | None
     test: ast.expr
     truth: bool
     kind: Kind | None = None
 
     def allows(self, caller: Caller, values: Values) -> bool:
         """Whether a call may lead to the code: what it gives is not known, or the test of it has that truth value."""
-        scope = self.parameter.scope
-        if scope is None or starred(caller.call):
+        given = passed(self.scope, self.name, caller)
+        if given is None and starred(caller.call):
             return True
-        given = passed(scope, self.parameter.target, caller)
         if self.kind is not None:
             known = values.of(caller.facts, given).kind if given is not None else Kind.UNKNOWN
             return known is Kind.UNKNOWN or (known is self.kind) is self.truth
-        given = given or self.parameter.value
+        given = given or self.default
         return not isinstance(given, ast.Constant) or holds(self.test, given.value) is not (not self.truth)
 
     def handed(self, project: Project, caller: Caller) -> Choice | None:
-        """The choice that the callers of a caller have, where it hands on a parameter of its own as it is."""
-        scope = self.parameter.scope
-        given = passed(scope, self.parameter.target, caller) if scope is not None else None
+        """The choice that the callers of a caller have, where it hands on a parameter of its own as it is.
+
+        Also one that it hands on with all other keywords: ``return self.forward(**settings)``.
+        """
+        given = passed(self.scope, self.name, caller)
+        if given is None:
+            home = caller.facts.scope_of(caller.call).function
+            return replace(self, scope=home) if _hands_rest(home, caller.call, self.name) else None
         own = _parameter(project, caller.facts, given) if isinstance(given, ast.Name) else None
-        return replace(self, parameter=own) if own is not None else None
+        if own is None or own.scope is None:
+            return None
+        return replace(self, scope=own.scope, name=own.target, default=own.value)
 
 
 def choices(project: Project, facts: FileFacts, test: ast.expr, truth: bool) -> Iterator[Choice]:
@@ -103,8 +114,8 @@ def _choice(
 ) -> Iterator[Choice]:
     """The choice that a test of a name is, if the name is a parameter with the value that calls give it."""
     binding = _parameter(project, facts, name)
-    if binding is not None:
-        yield Choice(binding, test, truth, kind)
+    if binding is not None and binding.scope is not None:
+        yield Choice(binding.scope, binding.target, binding.value, test, truth, kind)
 
 
 def _parameter(project: Project, facts: FileFacts, name: ast.Name) -> Binding | None:
@@ -115,6 +126,15 @@ def _parameter(project: Project, facts: FileFacts, name: ast.Name) -> Binding | 
     if binding is None or binding.how is not Bind.PARAM or binding.scope is not scope:
         return None
     return binding if binding.target in scope.params and binding.target != scope.self_name else None
+
+
+def _hands_rest(function: Scope, call: ast.Call, name: str) -> bool:
+    """Whether a call in a function hands on all keywords that the function has no parameter for."""
+    rest = function.node.args.kwarg if isinstance(function.node, FUNCTIONS) else None
+    if rest is None or name in function.params:
+        return False
+    handed = (each.value for each in call.keywords if each.arg is None)
+    return any(isinstance(node, ast.Name) and node.id == rest.arg for node in handed)
 
 
 def holds(test: ast.expr, value: object) -> bool | None:

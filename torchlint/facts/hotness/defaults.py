@@ -6,29 +6,49 @@ import ast
 from collections.abc import Iterator
 from dataclasses import field
 
-from torchlint.facts.code.model import Bind, Scope
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
 
 _STORED = {"store_true": False, "store_false": True}
+_SHORT = 2
+"""An interval of this many rounds is over about as often as each round is."""
 
 
 @dataclass(eq=False, slots=True)
-class SettingDefaults:
-    """Answers whether a setting is off by default: `use_wandb` of a parser, a dataclass, a dict or a function.
+class SettingDefaults(Fact):
+    """Answers what a setting is by default: `use_wandb` of a parser, a dataclass, a dict or a function.
 
     Settings are told apart by name alone, because the object that holds them is seldom seen to come from a parser.
     """
 
     project: Project
     _off: dict[str, bool] = field(default_factory=dict)
+    _short: dict[tuple[FileFacts, str], bool] = field(default_factory=dict)
 
     def off(self, name: str) -> bool:
         """Whether some default of a setting is seen, and all that are seen are false, zero, empty or ``None``."""
         if name not in self._off:
             self._off[name] = {bool(default) for default in self._defaults(name)} == {False}
         return self._off[name]
+
+    def is_short(self, facts: FileFacts, period: ast.expr) -> bool:
+        """Whether an interval that code of a file asks for is over in each or every second round by default.
+
+        What the file itself declares decides, where it declares a setting of that name; else all of the project.
+        """
+        match period:
+            case ast.Constant(value=value):
+                return _is_short(value)
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+                key = facts, name
+                if key not in self._short:
+                    found = list(_declared(facts, name)) or list(self._defaults(name))
+                    self._short[key] = bool(found) and all(map(_is_short, found))
+                return self._short[key]
+        return False
 
     def _defaults(self, name: str) -> Iterator[object]:
         """Every literal default of a setting in the project."""
@@ -43,6 +63,19 @@ class SettingDefaults:
             for node in walk(facts.tree):
                 if isinstance(node, ast.Dict):
                     yield from _of_dict(node, name)
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _SHORT
+
+
+def _declared(facts: FileFacts, name: str) -> Iterator[object]:
+    """The literal defaults of a setting among the fields of classes and the options of command lines in a file."""
+    for scope in facts.scopes:
+        if scope.kind == "class":
+            yield from _of_scope(scope, name)
+        for call in scope.calls:
+            yield from _of_option(call, name)
 
 
 def _of_scope(scope: Scope, name: str) -> Iterator[object]:

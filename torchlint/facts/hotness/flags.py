@@ -13,7 +13,6 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import is_false, is_number, walk
 from torchlint.facts.hotness.conditions import logger_flag
-from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.guards import (
     CLEARED_FLAG,
     LOGGER_OFF,
@@ -68,7 +67,6 @@ class Flags:
     graph: CallGraph
     guards: Guards
     missing: Missing
-    defaults: SettingDefaults
     _asked: set[tuple[ast.AST, bool]] = field(default_factory=set)
     _latches: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _false: dict[FileFacts, frozenset[str]] = field(default_factory=dict)
@@ -76,7 +74,7 @@ class Flags:
 
     def bound(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
         """The guard on what runs when a test has a truth value, ``None`` when nothing is known that limits it."""
-        if truth and (logger := logger_flag(test)) and self.defaults.off(logger):
+        if truth and (logger := logger_flag(test)) and self.guards.defaults.off(logger):
             return self.guards.of(LOGGER_OFF)
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.model import Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.hotness.branches import (
     empties,
@@ -43,8 +44,9 @@ from torchlint.facts.hotness.conditions import (
     tests_for,
     was_due,
 )
+from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.evaluation import begins_episode, evaluates
-from torchlint.facts.hotness.intervals import is_between_intervals, is_interval, is_last, is_modulo, is_on
+from torchlint.facts.hotness.intervals import is_between_intervals, is_interval, is_last, is_modulo, is_on, period
 from torchlint.rule import Frequency
 
 
@@ -126,7 +128,7 @@ FIRST_CALL = Guard(
 INTERVAL = Guard(
     "interval",
     _ONCE,
-    "an interval of steps or time: `step % n == 0`, `t - last > every`",
+    "an interval of steps or time: `step % n == 0`, `t - last > every`, but not one of two rounds by default",
     tests=(
         _when(is_interval),
         _unless(is_modulo),
@@ -238,10 +240,11 @@ def least(*bounds: Bound | None) -> Bound | None:
 class Guards(Fact):
     """Finds the guards on conditions, branches, exits and functions; the settings may switch rows off."""
 
-    __slots__ = ("_behind", "_blocks", "_exits", "_functions", "_off", "_tests")
+    __slots__ = ("_behind", "_blocks", "_exits", "_functions", "_off", "_tests", "defaults")
 
-    def __init__(self, off: frozenset[str] = frozenset()) -> None:
+    def __init__(self, defaults: SettingDefaults, off: frozenset[str] = frozenset()) -> None:
         """Take the rows of the table but for those of some names."""
+        self.defaults = defaults
         rows = [(Bound(row.limit, row.name), row) for row in GUARDS if row.limit is not None and row.name not in off]
         self._off = off
         self._tests = {
@@ -256,7 +259,11 @@ class Guards(Fact):
     @classmethod
     def build(cls, analyses: Analyses) -> Guards:
         """Take the rows that the settings leave on."""
-        return cls(frozenset(analyses.settings.ignore_guards))
+        return cls(analyses[SettingDefaults], frozenset(analyses.settings.ignore_guards))
+
+    def edited(self, project: Project) -> Guards:
+        """The same rows for a project in which files were edited."""
+        return Guards(SettingDefaults(project), self._off)
 
     def of(self, guard: Guard, limit: Frequency | None = None) -> Bound | None:
         """The bound of a guard that an analysis found, ``None`` where it is switched off."""
@@ -269,7 +276,7 @@ class Guards(Fact):
             return None
         for holds, row in self._tests[truth]:
             if holds(test, facts):
-                return row
+                return None if row.guard == INTERVAL.name and self._is_short(test, facts) else row
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return self.bound(test.operand, facts, not truth)
         if isinstance(test, ast.BoolOp):
@@ -279,6 +286,11 @@ class Guards(Fact):
             return self._of_any(test.values, found, facts) if truth else None
         asked = _predicate(test, facts)
         return self.bound(asked, facts, truth) if asked is not None else None
+
+    def _is_short(self, test: ast.expr, facts: FileFacts) -> bool:
+        """Whether a test for an interval holds in every round, or in every second one, by default."""
+        rounds = period(test)
+        return rounds is not None and self.defaults.is_short(facts, rounds)
 
     def _of_any(self, parts: Sequence[ast.expr], found: Sequence[Bound | None], facts: FileFacts) -> Bound | None:
         """The guard on code that runs when any of some conditions is true."""

@@ -69,8 +69,9 @@ class Heat(Fact):
 
     def edited(self, project: Project, graph: CallGraph, values: Values, edits: FileEdits) -> Heat:
         """How often the code of a project runs in which files were edited; where the rest stands is kept."""
-        roots = self.roots.edited(project, graph, values, self.guards, edits)
-        found = Heat(project, graph, self.guards, roots, values, self.hot, self.cold, self.observed)
+        guards = self.guards.edited(project)
+        roots = self.roots.edited(project, graph, values, guards, edits)
+        found = Heat(project, graph, guards, roots, values, self.hot, self.cold, self.observed)
         found.places.keep(self.places)
         return found._spread()
 

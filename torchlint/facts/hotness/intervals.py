@@ -15,6 +15,7 @@ _SHOWN = Word("interval that shows")
 _START = Word("start")
 _EVERY = Word("interval")
 _ACCUMULATED = Word("accumulation of gradients")
+_PROCESS = Word("number of a process")
 
 # Where the number of the round stands in what a call gives, and calls that only show how far it has come.
 _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
@@ -25,13 +26,21 @@ def has_modulo(node: ast.AST) -> bool:
     """Whether a remainder is taken anywhere in an expression that counts something else than micro-batches.
 
     ``i % accumulation_steps == 0`` holds when the gradients of the last micro-batch are there, so once per update.
+    ``get_rank() % 8 == 0`` holds in every round of some processes, and never in the others.
     """
     return any(
         isinstance(part, ast.BinOp)
         and isinstance(part.op, ast.Mod)
         and not any(map(_ACCUMULATED.fits, names_in(part.right)))
+        and not _is_process(part.left)
         for part in walk(node)
     )
+
+
+def _is_process(node: ast.expr) -> bool:
+    """``rank``, ``dist.get_rank()``."""
+    counted = node.func if isinstance(node, ast.Call) else node
+    return isinstance(counted, (ast.Name, ast.Attribute)) and _PROCESS.fits(_last(counted))
 
 
 def is_interval(test: ast.expr) -> bool:
@@ -69,6 +78,14 @@ def is_between_intervals(test: ast.expr) -> bool:
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.Gt()]):
             return has_modulo(left)
     return False
+
+
+def period(test: ast.expr) -> ast.expr | None:
+    """What a counter is divided by: ``n`` of ``step % n == 0``, ``step % n != 0`` and ``step % n``."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            test = left if is_modulo(left) else right
+    return test.right if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) else None
 
 
 def is_on(test: ast.expr, facts: FileFacts) -> bool:
@@ -109,12 +126,41 @@ def _last(node: ast.Name | ast.Attribute) -> str:
 
 
 def is_last(test: ast.expr, facts: FileFacts) -> bool:
-    """``i == n - 1`` or ``step == total`` of a counter, which stands next to an interval for the last round."""
+    """``i == n - 1`` or ``step == total`` of a counter, which stands next to an interval for the last round.
+
+    Or a flag that ends the loop further down.
+    """
     match test:
+        case ast.Name():
+            return _ends_loop(test, facts)
         case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
             if isinstance(right, ast.Name):
                 return _counts(left, right, facts)
             return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
+    return False
+
+
+def _ends_loop(flag: ast.Name, facts: FileFacts) -> bool:
+    """Whether the loop around a flag ends in the round in which it is true: ``if last_step: break``."""
+    child: ast.AST = flag
+    for parent in facts.ancestors(flag):
+        if isinstance(parent, LOOPS):
+            break
+        child = parent
+    else:
+        return False
+    if facts.scope_of(parent) is not facts.scope_of(flag) or child not in parent.body:
+        return False
+    bound = {binding.stmt for binding in facts.scope_of(flag).bindings.get(flag.id, ())}
+    for later in parent.body[parent.body.index(child) + 1 :]:
+        match later:
+            case ast.If(test=ast.Name(id=name), body=[*_, ast.Break() | ast.Return()]) if name == flag.id:
+                return True
+        if not bound.isdisjoint(walk(later)):
+            return False
+    match parent:
+        case ast.While(test=ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name))):
+            return name == flag.id
     return False
 
 

@@ -28,16 +28,23 @@ Literals = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """What some calls pass: their keywords, and the most arguments by position."""
+    """What some calls pass: their keywords, ``others`` that are not known, and the most arguments by position."""
 
     keywords: frozenset[str] = frozenset()
     most: int = 0
+    others: bool = False
 
     def joined(self, other: _Passed) -> _Passed:
         """What these calls and others pass."""
-        return _Passed(self.keywords | other.keywords, max(self.most, other.most))
+        most = max(self.most, other.most)
+        return _Passed(self.keywords | other.keywords, most, self.others or other.others)
+
+    def may_pass(self, name: str, place: int | None) -> bool:
+        """Whether one of these calls may pass a parameter, by its keyword or at its place, if it has one."""
+        return name in self.keywords or (self.others if place is None else self.most > place)
 
 
+_BUILTINS = "builtins."
 _NO_CALL = _Passed()
 
 
@@ -166,11 +173,11 @@ class Options:
         if self._unlinked is None:
             self._unlinked = self._unlinked_calls()
         first = int(scope.method_of is not None)
-        place = (scope.params.index(name) if name in scope.params else len(scope.params)) - first
+        place = scope.params.index(name) - first if name in scope.params else None
         named, held = (self._unlinked.get(each, _NO_CALL) for each in (scope.name, _OBJECT))
-        if name in named.keywords or name in held.keywords or named.most > place:
+        if name in held.keywords or named.may_pass(name, place):
             return True
-        return scope.name in ("forward", "__call__") and held.most > place
+        return scope.name in ("forward", "__call__") and held.may_pass(name, place)
 
     def _unlinked_calls(self) -> dict[str, _Passed]:
         """What calls that reach no known function pass, by the name of what they call.
@@ -179,17 +186,28 @@ class Options:
         """
         found: dict[str, _Passed] = {}
         held = {attr for cls in self.project.classes.values() for attr in cls.stores} | self.project.outside.keys()
-        for call in (call for facts in self.project.files.values() for scope in facts.scopes for call in scope.calls):
-            if self.graph.callees.get(call):
+        calls = [(facts, call) for facts in self.project.files.values() for s in facts.scopes for call in s.calls]
+        for facts, call in calls:
+            if self.graph.callees.get(call) or (self.project.qualified(facts, call.func) or "").startswith(_BUILTINS):
                 continue
             keywords = frozenset(keyword.arg for keyword in call.keywords if keyword.arg is not None)
-            passed_on = _Passed(keywords, sys.maxsize if starred(call) else len(call.args))
-            func = call.func
-            name = last_name(func)
-            is_held = not isinstance(func, ast.Attribute) or name in held
+            hidden = any(keyword.arg is None for keyword in call.keywords)
+            passed_on = _Passed(keywords, sys.maxsize if starred(call) else len(call.args), hidden)
+            name = last_name(call.func)
+            is_held = (not isinstance(call.func, ast.Attribute) or name in held) and not self._is_named(facts, call)
             for each in (name, _OBJECT) if is_held else (name,):
                 found[each] = found.get(each, _NO_CALL).joined(passed_on)
         return found
+
+    def _is_named(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a name is called that always means one class, or one function of a library: ``dict(obs=obs)``.
+
+        A function of a library that is given something by position may call it: ``partial(act, obs=obs)``.
+        """
+        name = self.project.qualified(facts, call.func) if isinstance(call.func, ast.Name) else None
+        if name is None or name in self.project.classes:
+            return name is not None
+        return not call.args and name.rpartition(".")[0] not in self.project.modules
 
 
 def _sets_any(cls: Scope) -> bool:

@@ -16,7 +16,6 @@ from torchlint.facts.hotness.around import enclosing_loop, runs_each_time
 from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
-from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import (
@@ -204,7 +203,7 @@ class Places:
 
     def __post_init__(self) -> None:
         missing = Missing(self.project, self.graph, self.guards, self._cap, self._rooted)
-        self.flags = Flags(self.project, self.graph, self.guards, missing, SettingDefaults(self.project))
+        self.flags = Flags(self.project, self.graph, self.guards, missing)
         self.options = Options(self.project, self.graph)
 
     def keep(self, before: Places) -> None:

@@ -35,8 +35,8 @@ class Batching(Fact):
     def batchable(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether nothing that a call gives comes back to what it is given, by way of later rounds of the loop.
 
-        The loop must go through to its end, step no environment and run no backward pass: then its inputs can be
-        collected and handed over together.
+        The loop must go through to its end, step no environment, run no backward pass and draw no batches of a
+        loader: then its inputs can be collected and handed over together.
         """
         loop = next(iter(around(facts, call)), None)
         if loop is None or isinstance(loop, ast.While):
@@ -75,9 +75,14 @@ class Batching(Fact):
                     yield part.id
 
     def _is_live(self, facts: FileFacts, node: ast.AST, loop: LoopNode) -> bool:
-        """Whether a call goes on with a backward pass, a process, or an environment that is not one of the round's."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        """Whether a call goes on with a backward pass, a process, or an environment that is not one of the round's.
+
+        Or draws the next batch of an iterator: as many as there are need not fit into memory.
+        """
+        if not isinstance(node, ast.Call):
             return False
+        if not isinstance(node.func, ast.Attribute):
+            return self.project.qualified(facts, node.func) == "builtins.next"
         receiver = node.func.value
         if self.values.of(facts, receiver).kind is not Kind.ENV and node.func.attr not in _LIVE:
             return False

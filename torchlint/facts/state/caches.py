@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
-from torchlint.facts.code.tree import subscripted, walk
+from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.tree import conjuncts, subscripted, walk
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.models import Word
 
@@ -22,7 +23,31 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
         or any(_grows_to(branch, size, kept, facts) for size, kept in _outgrown(test))
         or _replaces_unfit(branch, test)
         or _comes_first(test, facts)
+        or _moves_on_change(branch, test)
     )
+
+
+def _moves_on_change(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a branch runs where a device is not the one that it notes: ``if self.device != device``."""
+    noted = {
+        frozenset({ast.unparse(target), ast.unparse(stmt.value)})
+        for stmt in branch
+        if isinstance(stmt, ast.Assign)
+        for target in stmt.targets
+        if isinstance(target, ast.Attribute)
+    }
+    for part, truth in conjuncts(test, True):
+        match part:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(
+                op, ast.NotEq if truth else ast.Eq
+            ):
+                if {ast.unparse(left), ast.unparse(right)} in noted and (_is_device(left) or _is_device(right)):
+                    return True
+    return False
+
+
+def _is_device(node: ast.expr) -> bool:
+    return last_name(node) == "device"
 
 
 def _replaces_unfit(branch: Sequence[ast.stmt], test: ast.expr) -> bool:

@@ -44,7 +44,7 @@ class Hoards(Fact):
             store.scope.name != "__init__" or not self._empty(store.scope.file, store.binding.value) for store in made
         ):
             return ""
-        if self._is_short_lived(owner) or any(not self._only_reads(*use) for use in self._uses(attribute.attr)):
+        if self._is_short_lived(owner) or any(not self.only_reads(*use) for use in self.mentions(attribute.attr)):
             return ""
         func = call.func
         return ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
@@ -113,7 +113,7 @@ class Hoards(Fact):
         callers = [caller for init in inits for caller in self.graph.callers.get(init, ())]
         return any(self.heat.frequency(caller.facts, caller.call) is not Frequency.ONCE for caller in callers)
 
-    def _uses(self, name: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
+    def mentions(self, name: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
         """Every mention of an attribute of this name in the project, whatever it belongs to."""
         for facts in self.values.project.files.values():
             if name.encode() in facts.source.utf8:
@@ -121,7 +121,7 @@ class Hoards(Fact):
                     if isinstance(node, ast.Attribute) and node.attr == name:
                         yield facts, node
 
-    def _only_reads(self, facts: FileFacts, node: ast.Attribute) -> bool:
+    def only_reads(self, facts: FileFacts, node: ast.Attribute | ast.Name) -> bool:
         """Whether a mention neither empties nor trims, nor hands the collection to code that may."""
         if isinstance(node.ctx, ast.Store):
             return facts.scope_of(node).function.name == "__init__"

@@ -41,6 +41,7 @@ _HARMLESS_DECORATORS = frozenset(
     cached_property lazy_property lru_cache cache
     """.split()
 )
+_CASTS = method_names("torch.Tensor", casts=True)
 # What an inference tensor has not, or says otherwise.
 _TELLING = frozenset({"_version", "is_inference", "is_inference_mode_enabled"})
 _OPERATORS = frozenset(
@@ -248,7 +249,7 @@ class Sealed(Escapes):
             return receiver.name.startswith(("logging.", "numpy.")) or is_space(receiver)
         if receiver.known:
             return receiver.kind in _DATA_LIKE and Escapes._method(self, facts, func, call, within)
-        of_tensors = func.attr in _OF_TENSORS or is_in_place(func.attr)
+        of_tensors = func.attr in _OF_TENSORS or is_in_place(func.attr) or _is_cast_operand(facts, call)
         return of_tensors and self._all_keep_none(self._near(facts, func.attr))
 
     def _fills_cache(self, facts: FileFacts, node: ast.Attribute, inside: set[ast.AST]) -> bool:
@@ -299,6 +300,12 @@ class Sealed(Escapes):
             if own and not self._all_keep_none(own):
                 return False
         return True
+
+
+def _is_cast_operand(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call casts what arithmetic then takes, so it is no module: ``x.float() / 255``."""
+    cast = isinstance(call.func, ast.Attribute) and call.func.attr in _CASTS
+    return cast and not call.args and isinstance(facts.parent.get(call), ast.BinOp)
 
 
 def _operands(part: ast.AST) -> list[ast.expr]:

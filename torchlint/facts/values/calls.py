@@ -9,7 +9,7 @@ from dataclasses import replace
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
-from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
+from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
@@ -20,7 +20,18 @@ from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
 from torchlint.facts.values.handed import returned_at
-from torchlint.facts.values.join import HOST, NONE, TENSOR, join, list_of, registry, told_more, tuple_of
+from torchlint.facts.values.join import (
+    HOST,
+    NONE,
+    PARTIAL,
+    STARRED,
+    TENSOR,
+    join,
+    list_of,
+    registry,
+    told_more,
+    tuple_of,
+)
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.signatures import starred, table
@@ -31,11 +42,8 @@ from torchlint.models import Word, function_names, method_names, protocols
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = method_names("Module", returns="receiver")
+_REDUCING = method_names(reduces=True)
 _ENV_NAME = Word("variable of an environment")
-PARTIAL = "functools.partial"
-"""Name of a function with arguments filled in: it is the first item of the value, the others and ``keys`` fill it."""
-STARRED = "*"
-"""Key of a partial whose arguments are not all written out."""
 
 _NAMED = function_names(names=("class", "module", "object"))
 # Calls that give their argument back in another form, to be called like it.
@@ -167,6 +175,8 @@ class CallValues:
             return join(self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|"))
         if self._is_foreign(facts, func.value):
             return UNKNOWN
+        if func.attr in _REDUCING and self._is_of_batch(facts, func.value):
+            return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
         return self.ask.guess(operators.untyped_method(func.attr, node, of))
 
     def _is_foreign(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -176,6 +186,29 @@ class CallValues:
             return False
         parts = name.split(".")
         return not any(".".join(parts[:cut]) in self.ask.project.modules for cut in range(1, len(parts) + 1))
+
+    def _is_of_batch(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is an item of a batch that a framework hands over, or computed from one and numbers.
+
+        Such an item may be a list of texts, too: that has no methods of an array.
+        """
+        match node:
+            case ast.UnaryOp(operand=inner):
+                return self._is_of_batch(facts, inner)
+            case ast.BinOp(left=left, right=right):
+                sides = [each for each in (left, right) if not isinstance(each, ast.Constant)]
+                return bool(sides) and all(self._is_of_batch(facts, each) for each in sides)
+            case ast.Subscript(value=ast.Name() as name, slice=ast.Constant(value=str())):
+                return any(self._is_batch(each) for each in self.ask.project.reaching(facts, name).bindings)
+        return False
+
+    def _is_batch(self, binding: Binding) -> bool:
+        """Whether a parameter of a method holds the batches that a framework hands over."""
+        scope = binding.scope
+        if binding.how is not Bind.PARAM or scope is None or scope.method_of is None:
+            return False
+        places = (protocols.takes(base).get(scope.name) for base in self.ask.project.ancestry(scope.method_of.dotted))
+        return any(place is not None and scope.params[place : place + 1] == [binding.target] for place in places)
 
     def _tensordict(self, name: str, node: ast.Call) -> Value:
         """A method of a TensorDict; ``get`` gives what the project keeps under the key."""
@@ -272,8 +305,8 @@ class CallValues:
         return _as_promised(promised, given) if given is not None and promised.kind is Kind.TUPLE else given
 
     def _yielded(self, function: Scope) -> Value | None:
-        """What a generator function gives; a decorator may make anything of it, as ``contextmanager`` does."""
-        if function.decorator_names or not isinstance(function.node, ast.FunctionDef) or function.node.decorator_list:
+        """What a generator function gives."""
+        if not isinstance(function.node, ast.FunctionDef):
             return UNKNOWN
         elements: list[Value | None] = []
         for node in function.yields:

@@ -25,6 +25,11 @@ def is_floating(dtype: str | None) -> bool:
     return dtype in _FLOATS
 
 
+def is_counting(dtype: str | None) -> bool:
+    """Whether a dtype is known and one of integers or truths."""
+    return dtype == "bool" or dtype in _INTEGERS
+
+
 def is_inexact(value: Value) -> bool:
     """Whether a tensor is proven to be of a floating or a complex dtype, known or not."""
     return value.kind is Kind.TENSOR and (value.inexact if value.dtype is None else is_floating(value.dtype))

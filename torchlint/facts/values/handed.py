@@ -12,7 +12,10 @@ from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
+
+_VIEWS = method_names("torch.Tensor torch", shapes=True)
 
 
 def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Value | None:
@@ -26,7 +29,8 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     """
     result = ask.solver.ask(function)
     if result == UNKNOWN and (name := _given_back(function)) and (given_to := passed(function, name, caller)):
-        return ask.value(caller.facts, given_to)
+        argument = ask.value(caller.facts, given_to)
+        return argument if argument is None or _as_it_came(function) else _reshaped(argument)
     registered = result is not None and (result == UNKNOWN or result.kind in (Kind.FUNCTION, Kind.CLASS))
     if registered and cls and function.method_of is not None and function.method_of.dotted != cls:
         found = _looked_up(ask, function, cls)
@@ -58,12 +62,29 @@ def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:
 
 
 def _given_back(function: Scope) -> str:
-    """The parameter that a function gives back as it came: ``model`` of what only adds adapters to a model."""
-    given = {each.value.id if isinstance(each.value, ast.Name) else "" for each in function.returns}
+    """The parameter that a function gives back: ``model`` of what only adds adapters, ``x`` of ``x.flatten(0, 1)``."""
+    given = {base.id if isinstance(base := _unshaped(each.value), ast.Name) else "" for each in function.returns}
     name = given.pop() if len(given) == 1 else ""
     bound = function.bindings.get(name, ())
     plain = not getattr(function.node, "decorator_list", []) and not function.yields
     return name if plain and len(bound) == 1 and bound[0].how is Bind.PARAM else ""
+
+
+def _as_it_came(function: Scope) -> bool:
+    """Whether a function gives a parameter back in no other shape."""
+    return all(isinstance(each.value, ast.Name) for each in function.returns)
+
+
+def _unshaped(node: ast.expr | None) -> ast.expr | None:
+    """What stands before methods that give a tensor another shape: ``x`` of ``x.transpose(0, 1).flatten(1)``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+        node = node.func.value
+    return node
+
+
+def _reshaped(value: Value) -> Value:
+    """A tensor in another shape; what these methods give of anything else is not known."""
+    return Value(Kind.TENSOR, device=value.device) if value.kind is Kind.TENSOR else UNKNOWN
 
 
 def _mentions(function: Scope, node: ast.expr) -> bool:

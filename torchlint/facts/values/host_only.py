@@ -36,6 +36,7 @@ class HostOnly(Fact):
     values: Values
     heat: Heat
     _classes: dict[Scope, bool] = field(default_factory=dict)
+    _accelerated: dict[Scope, bool] = field(default_factory=dict)
     _functions: dict[Scope, bool] = field(default_factory=dict)
 
     def is_host_only(self, function: Scope) -> bool:
@@ -49,12 +50,12 @@ class HostOnly(Fact):
     def _of_loader(self, function: Scope) -> bool:
         """Whether the workers of a loader run a function, which nothing moves to an accelerator."""
         entry = self.heat.roots.protocols.get(function)
-        return entry is not None and entry.host and not _moves(function)
+        return entry is not None and entry.host and not self._moves(function)
 
     @roomy
     def _of_callers(self, function: Scope) -> bool:
         callers = self.graph.callers.get(function, ())
-        if function.method_of is not None and (function.name in self.graph.unlinked or _moves(function)):
+        if function.method_of is not None and (function.name in self.graph.unlinked or self._moves(function)):
             return False  # someone else may call it
         if not callers or function in self.graph.runs or any(caller.call in self.graph.weak for caller in callers):
             return False
@@ -69,26 +70,29 @@ class HostOnly(Fact):
             family = list(self.project.family(owner.dotted))
             naming = [(cls, name) for cls in family for name in cls.stores if _DEVICE.match(name)]
             devices = {device_of(self.values.attribute(owner.dotted, name)) for _, name in naming}
-            moves = any(_names_accelerator(cls) for cls in {owner, *(cls for cls, _ in naming)})
+            moves = any(self._names_accelerator(cls) for cls in {owner, *(cls for cls, _ in naming)})
             self._classes[owner] = devices == {Device.CPU} and not moves
         return self._classes[owner]
 
+    def _moves(self, function: Scope) -> bool:
+        """Whether a function or its class names an accelerator, or a device of its own: ``x.to(self.device)``."""
+        return self._names_accelerator(function.method_of or function) or any(map(_is_device, walk(function.node)))
 
-def _moves(function: Scope) -> bool:
-    """Whether a function or its class names an accelerator, or a device of its own: ``x.to(self.device)``."""
-    around = function.method_of or function
-    if _names_accelerator(around):
-        return True
-    return any(
-        (isinstance(node, ast.Name) and bool(_DEVICE.match(node.id)))
-        or (
-            isinstance(node, ast.Attribute)
-            and bool(_DEVICE.match(node.attr))
-            and isinstance(node.value, ast.Name)
-            and node.value.id in _SETTINGS
-        )
-        for node in walk(function.node)
-    )
+    def _names_accelerator(self, scope: Scope) -> bool:
+        """Whether the code of a class or function may name an accelerator."""
+        if scope not in self._accelerated:
+            self._accelerated[scope] = _names_accelerator(scope)
+        return self._accelerated[scope]
+
+
+def _is_device(node: ast.AST) -> bool:
+    """Whether a node is a device of a program's own: ``device``, or ``self.device``."""
+    match node:
+        case ast.Name(id=name):
+            return bool(_DEVICE.match(name))
+        case ast.Attribute(value=ast.Name(id=holder), attr=name):
+            return holder in _SETTINGS and bool(_DEVICE.match(name))
+    return False
 
 
 def _names_accelerator(cls: Scope) -> bool:

@@ -10,6 +10,10 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 CALLABLE = frozenset({Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
 """What a value of several origins may be: their names are kept side by side."""
+PARTIAL = "functools.partial"
+"""Name of a function with arguments filled in: it is the first item of the value, the others and ``keys`` fill it."""
+STARRED = "*"
+"""Key of a partial whose arguments are not all written out."""
 
 _MOST_CLASSES = 8
 _MOST_FUNCTIONS = 32  # a registry of losses holds more of them than a variable holds classes
@@ -89,6 +93,8 @@ def join(values: Iterable[Value | None]) -> Value | None:
 def _meet(one: Value, other: Value) -> Value:
     if one == other:
         return one
+    if PARTIAL in (one.name, other.name) and (one.keys, len(one.items)) != (other.keys, len(other.items)):
+        return _either_filled(one, other)
     if one.kind is not other.kind:
         return _mixed(one, other)
     if one.kind is Kind.TUPLE and len(one.items) != len(other.items):
@@ -116,6 +122,14 @@ def _meet(one: Value, other: Value) -> Value:
         derived=one.derived or other.derived,
         inexact=(one.dtype is None or one.dtype != other.dtype) and is_inexact(one) and is_inexact(other),
     )
+
+
+def _either_filled(one: Value, other: Value) -> Value:
+    """One of two functions of which at least one has arguments filled in, which ones is not known."""
+    functions = [each.items[0] if each.name == PARTIAL and each.items else each for each in (one, other)]
+    function = join(functions) or UNKNOWN
+    filled = function.kind is Kind.FUNCTION
+    return Value(Kind.INSTANCE, name=PARTIAL, items=(function,), keys=(STARRED,)) if filled else UNKNOWN
 
 
 def _place(one: Device, other: Device) -> Device:

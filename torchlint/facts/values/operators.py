@@ -8,7 +8,7 @@ from dataclasses import replace
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
-from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, promoted, typed
+from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, is_counting, promoted, typed
 from torchlint.facts.values.join import (
     BOOL,
     FLOAT,
@@ -208,6 +208,9 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
         return TENSOR
     if any(keyword.arg == "dim" for keyword in node.keywords) and name in _REDUCING:
         return picked(TENSOR, Value(Kind.TENSOR, dtype="int64")) if name in ("max", "min") else TENSOR
+    if name == "to":  # a module takes no dtype of integers
+        moved = tensors.tensor_method(name, TENSOR, node, of)
+        return moved if is_counting(moved.dtype) else UNKNOWN
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
     return UNKNOWN

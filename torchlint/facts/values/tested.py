@@ -34,7 +34,7 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
     """
     if value.kind not in _OTHERS:
         return value
-    for test, truth in _arms(facts, node):
+    for test, truth in arms(facts, node):
         said = _said(project, facts, test, node) if truth else None
         if said is not None and said.kind is not value.kind:
             return said
@@ -45,13 +45,13 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
 
 def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     """Whether a test has found out before a name is read that it is not a tensor: ``if is_tensor(x): return ...``."""
-    conditions = (*_arms(facts, node), *_left_before(facts, node))
+    conditions = (*arms(facts, node), *_left_before(facts, node))
     return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
 
 
 def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     """Whether a name is read in a branch for tensors: ``if isinstance(x, torch.Tensor): x = x.item()``."""
-    return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in _arms(facts, node))
+    return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in arms(facts, node))
 
 
 def names_asked(function: Scope) -> frozenset[str]:
@@ -61,8 +61,8 @@ def names_asked(function: Scope) -> frozenset[str]:
     return frozenset(first.id for first in firsts if isinstance(first, ast.Name))
 
 
-def _arms(facts: FileFacts, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
-    """The conditions around a node in its function, with their truth values there."""
+def arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Give the conditions around a node in its function, with their truth values there."""
     child: ast.AST = node
     parent = facts.parent.get(node)
     while parent is not None and not isinstance(parent, _FUNCTIONS):
