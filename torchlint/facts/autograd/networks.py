@@ -11,7 +11,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
-from torchlint.facts.autograd.training import Reader, Table
+from torchlint.facts.autograd.training import ModuleUses, Reader
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
@@ -45,7 +45,7 @@ class Networks(Fact):
     tracer: Tracer
     parts: Parts
     sources: Sources
-    _table: Table | None = None
+    _table: ModuleUses | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
     _holding: dict[tuple[str, str], bool] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Networks(Fact):
         return found
 
     @property
-    def table(self) -> Table:
+    def table(self) -> ModuleUses:
         """What the project does with whole modules, read once."""
         if self._table is None:
             self._table = Reader(self.project, self.values, self.tracer, self.sources).table()
