@@ -9,7 +9,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import unpacked
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.naming import mentions_of
+from torchlint.facts.code.naming import mentions_of, mentions_of
 from torchlint.facts.code.tree import walk
 from torchlint.facts.loops.deferring import Deferring, Loop
 from torchlint.late import dataclass
@@ -223,7 +223,7 @@ def _comes_later(facts: FileFacts, stmt: ast.stmt, other: ast.stmt) -> bool:
 def _mentions(scope: Scope, name: str, besides: ast.stmt) -> Iterator[ast.Name]:
     """Where a function names something, besides in one statement."""
     own = set(walk(besides))
-    return (part for part in walk(scope.node) if isinstance(part, ast.Name) and part.id == name and part not in own)
+    return (part for part in mentions_of(scope.file, scope.node, name) if part not in own)
 
 
 def read_afterwards(site: Site, call: cst.Call) -> Afterwards | None:

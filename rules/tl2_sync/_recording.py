@@ -12,7 +12,6 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.state.hoards import Hoards
 from torchlint.facts.values.values import Values
@@ -177,10 +176,10 @@ class Recording(Fact):
     def _is_named(self, name: str) -> bool:
         """Whether a string of the project is the name of the attribute, for ``getattr`` or a list of what is saved."""
         return any(
-            isinstance(part, ast.Constant) and part.value == name
+            part.value == name
             for facts in self.project.files.values()
             if name.encode() in facts.source.utf8
-            for part in walk(facts.tree)
+            for part in facts.nodes(ast.Constant)
         )
 
     # mentions -------------------------------------------------------------------------------------------------------

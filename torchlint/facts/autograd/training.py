@@ -81,8 +81,8 @@ class Reader:
             for scope in facts.scopes if relevant else ():
                 for call in scope.calls:
                     self._call(table, facts, call)
-            for node in walk(facts.tree) if b".grad" in text and b"parameters" in text else ():
-                if isinstance(node, ast.Attribute) and node.attr in _GRADIENTS and isinstance(node.value, ast.Name):
+            for node in facts.nodes(ast.Attribute) if b".grad" in text and b"parameters" in text else ():
+                if node.attr in _GRADIENTS and isinstance(node.value, ast.Name):
                     self._want(table, facts, node.value)
         for facts, target, store in self.project.outside.get("requires_grad", ()):
             self._requires_grad(table, (facts, target), store.binding.value)

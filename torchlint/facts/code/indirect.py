@@ -94,8 +94,7 @@ class _CalleeFinder:
     # properties, context managers, loops ----------------------------------------------------------------------------
 
     def _reads(self, facts: FileFacts) -> None:
-        for node in [n for n in facts.parent if n.__class__ is ast.Attribute]:
-            assert isinstance(node, ast.Attribute)
+        for node in facts.nodes(ast.Attribute):
             if node.attr in self.properties and isinstance(node.ctx, ast.Load):
                 found = self._methods(facts, node.value, node.attr)
                 self.graph.run(facts, node, [scope for scope in found if "property" in scope.decorator_names])

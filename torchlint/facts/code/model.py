@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
+from typing import TypeVar, cast
 
 from torchlint.facts.code.linking import EVERYWHERE
 from torchlint.late import dataclass
@@ -25,6 +26,7 @@ ScopeNode = (
 )
 
 
+_Node = TypeVar("_Node", bound=ast.AST)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Nodes with a scope of their own that run as part of the function around them."""
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -217,7 +219,7 @@ class FileFacts:
         outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
         named: for trees and functions that were asked about, where they mention which name.
         handled: for functions that were asked about, the source text of what they count or go over.
-        table: where each row of the text starts; made when it is first asked for.
+        table, nodes: where rows of the text start, and all nodes of a class; made when they are first asked for.
     """
 
     source: Source
@@ -240,6 +242,7 @@ class FileFacts:
     named: dict[Scope | ast.AST, dict[str, list[ast.Name]]] = field(default_factory=dict)
     handled: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _table: LineTable | None = None
+    _by_class: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -255,6 +258,13 @@ class FileFacts:
         """Dotted names of all that the file imports; ``EVERYWHERE`` where it sets a default of torch for all files."""
         everywhere = (EVERYWHERE,) if b".set_default_" in self.source.utf8 else ()
         return (*self.imports, *self.star_imports, *everywhere)
+
+    def nodes(self, kind: type[_Node]) -> Sequence[_Node]:
+        """All nodes of a class, without its subclasses, in the order in which they were collected."""
+        if not self._by_class:
+            for node in self.parent:
+                self._by_class.setdefault(node.__class__, []).append(node)
+        return cast("Sequence[_Node]", self._by_class.get(kind, ()))
 
     @property
     def table(self) -> LineTable:

@@ -9,7 +9,6 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
 
 _STORED = {"store_true": False, "store_false": True}
@@ -60,9 +59,8 @@ class SettingDefaults(Fact):
                 yield from _of_scope(scope, name)
                 for call in scope.calls:
                     yield from _of_option(call, name)
-            for node in walk(facts.tree):
-                if isinstance(node, ast.Dict):
-                    yield from _of_dict(node, name)
+            for node in facts.nodes(ast.Dict):
+                yield from _of_dict(node, name)
 
 
 def _is_short(value: object) -> bool:

@@ -106,19 +106,20 @@ def is_on(test: ast.expr, facts: FileFacts) -> bool:
 
 def _given(facts: FileFacts, word: str) -> Iterator[ast.expr]:
     """The values that a file gives to variables, attributes, fields and parameters of a name, under no condition."""
-    for node in walk(facts.tree):
-        match node:
-            case ast.Assign(targets=targets, value=value) if not isinstance(facts.parent.get(node), ast.If):
-                if any(isinstance(part, (ast.Name, ast.Attribute)) and _last(part) == word for part in targets):
-                    yield value
-            case ast.AnnAssign(target=ast.Name() | ast.Attribute() as target, value=value) if value is not None:
-                if _last(target) == word:
-                    yield value
-            case ast.arguments():
-                named = [*node.posonlyargs, *node.args]
-                pairs = [*zip(reversed(named), reversed(node.defaults), strict=False)]
-                pairs += [(arg, value) for arg, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value]
-                yield from (value for arg, value in pairs if arg.arg == word)
+    for node in facts.nodes(ast.Assign):
+        if any(isinstance(part, (ast.Name, ast.Attribute)) and _last(part) == word for part in node.targets):
+            if not isinstance(facts.parent.get(node), ast.If):
+                yield node.value
+    for field in facts.nodes(ast.AnnAssign):
+        if field.value is not None and isinstance(field.target, (ast.Name, ast.Attribute)):
+            if _last(field.target) == word:
+                yield field.value
+    for parameters in facts.nodes(ast.arguments):
+        named = [*parameters.posonlyargs, *parameters.args]
+        pairs = [*zip(reversed(named), reversed(parameters.defaults), strict=False)]
+        keywords = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+        pairs += [(arg, value) for arg, value in keywords if value]
+        yield from (value for arg, value in pairs if arg.arg == word)
 
 
 def _last(node: ast.Name | ast.Attribute) -> str:

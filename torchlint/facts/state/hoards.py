@@ -117,9 +117,7 @@ class Hoards(Fact):
         """Every mention of an attribute of this name in the project, whatever it belongs to."""
         for facts in self.values.project.files.values():
             if name.encode() in facts.source.utf8:
-                for node in walk(facts.tree):
-                    if isinstance(node, ast.Attribute) and node.attr == name:
-                        yield facts, node
+                yield from ((facts, node) for node in facts.nodes(ast.Attribute) if node.attr == name)
 
     def only_reads(self, facts: FileFacts, node: ast.Attribute | ast.Name) -> bool:
         """Whether a mention neither empties nor trims, nor hands the collection to code that may."""

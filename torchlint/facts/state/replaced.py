@@ -9,7 +9,6 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Kind
@@ -57,10 +56,8 @@ class Replaced(Fact):
         if _MENTIONED.search(facts.source.utf8) is None:
             return False
         return any(
-            (isinstance(part, ast.Attribute) and _HOOKING.match(part.attr) and self._may_be_module(facts, part.value))
-            or (isinstance(part, ast.Constant) and self._is_asked_for(facts, part))
-            for part in walk(facts.tree)
-        )
+            _HOOKING.match(part.attr) and self._may_be_module(facts, part.value) for part in facts.nodes(ast.Attribute)
+        ) or any(self._is_asked_for(facts, part) for part in facts.nodes(ast.Constant))
 
     def _may_be_module(self, facts: FileFacts, node: ast.expr) -> bool:
         return self.values.of(facts, node).kind is not Kind.INSTANCE
