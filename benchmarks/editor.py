@@ -25,6 +25,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from linted import compile_modules
 from marked import written
 from peers import ROOT
 from scaling import files_of, make
@@ -140,6 +141,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    compile_modules()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made).resolve()
         lines, _ = make(options.lines, list(files_of(options.cache.resolve())), folder)

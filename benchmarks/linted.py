@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import subprocess
 import sys
@@ -9,6 +10,12 @@ from pathlib import Path
 
 _COMMAND = ("-m", "torchlint", "check", "--isolated", "--no-cache", "--exit-zero", "--output-format", "json")
 _ROOT = Path(__file__).resolve().parent.parent
+
+
+def compile_modules() -> None:
+    """Write the byte code of torchlint, as pip does where it installs it: a checkout has none until modules ran."""
+    for folder in ("torchlint", "rules"):
+        compileall.compile_dir(_ROOT / folder, quiet=1)
 
 
 def findings(folder: Path) -> list[dict]:

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import small
+from linted import compile_modules
 from marked import written
 from peers import PACKAGES, PAGE, ROOT, source
 from real import measured
@@ -148,6 +149,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
+    compile_modules()
     cache, parts = options.cache.resolve(), options.parts.split(",")
     if "growth" in parts:
         growth(options.sizes, options.jobs, cache, options.output)

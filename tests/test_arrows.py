@@ -323,11 +323,11 @@ def test_no_state_is_global() -> None:
 
 
 def test_names_of_classes_are_unique() -> None:
-    """Every class has a name of its own in torchlint and its rules, but for those that one module keeps to itself."""
+    """Every class has a name of its own in torchlint and its rules, also those that one module keeps to itself."""
     found: dict[str, list[str]] = {}
     for module in MODULES:
         for node in nodes(module):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(module)
     assert len(found) > 100
     assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}

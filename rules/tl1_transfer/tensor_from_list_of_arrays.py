@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torchlint.rule.convert import Move
 
 _KEYWORDS = frozenset({"data", "dtype", "device"})
+_PLACED = frozenset({"dtype", "device"})
 _CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", *LEGACY_CONSTRUCTORS})
 _ITEM_CONSTRUCTORS = _CONSTRUCTORS | {"torch.from_numpy"}
 _CURE = "Make one array of the list first"
@@ -262,7 +263,9 @@ def _list_of(site: Site, comprehension: cst.ListComp, array: cst.BaseExpression)
 
 def _rewritten(site: Site, case: _Case, torch: str, numpy: str, move: Move | None) -> cst.BaseExpression:
     """``torch.as_tensor(np.array(x), dtype=..., device=...)``, with the views that stood before a move."""
-    first, last = case.call.args[0], case.call.args[-1]
+    first = case.call.args[0]
+    kept = [] if case.stacked else [arg for arg in case.call.args[1:] if arg.keyword and arg.keyword.value in _PLACED]
+    last = first if kept else case.call.args[-1]
     array = first.with_changes(
         value=call_of(f"{numpy}.array", case.data),
         keyword=None,
@@ -270,7 +273,7 @@ def _rewritten(site: Site, case: _Case, torch: str, numpy: str, move: Move | Non
         comma=last.comma,
         whitespace_after_arg=last.whitespace_after_arg,
     )
-    new = case.call.with_changes(func=expression(f"{torch}.as_tensor"), args=[array])
+    new = case.call.with_changes(func=expression(f"{torch}.as_tensor"), args=[array, *kept])
     dtype = legacy_dtype(case.name, torch) if case.legacy else keyword_of(case.constructor, "dtype")
     home = home_of(site, case.name) if case.legacy else keyword_of(case.constructor, "device")
     device = move.device if move else home

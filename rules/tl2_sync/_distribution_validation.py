@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import main_block
 from torchlint.facts.code.occurrences import Occurrences
@@ -135,16 +136,13 @@ class ProgramEntries(Fact):
     def _reached(self, facts: FileFacts) -> frozenset[str]:
         """The paths of a file and of all that it imports, also through others."""
         if facts.path not in self._imported:
-            found: set[str] = set()
-            todo = [facts]
-            while todo:
-                file = todo.pop()
-                if file.path not in found:
-                    found.add(file.path)
-                    names = (self.project.names.imported(file.path, dotted) for dotted in file.links)
-                    todo += [name for name in names if name is not None]
-            self._imported[facts.path] = frozenset(found)
+            self._imported[facts.path] = frozenset(file.path for file in reached([facts], self._imports))
         return self._imported[facts.path]
+
+    def _imports(self, facts: FileFacts) -> Iterator[FileFacts]:
+        """The files of the project that a file imports."""
+        found = (self.project.names.imported(facts.path, dotted) for dotted in facts.links)
+        return (file for file in found if file is not None)
 
     def _count(self, facts: FileFacts) -> int:
         if b"torch" not in facts.source.utf8:

@@ -199,7 +199,7 @@ class Recording(Fact):
         if method.attr == "append":
             read = self.readbacks.of(facts, given)
             number = read is not None and read.how != "int()" and given is call.args[0]
-            if read is None or not number or self.tensors.is_whole(facts, read.source):
+            if read is None or read.copied or not number or self.tensors.is_whole(facts, read.source):
                 return None
             return _Added(given, read.source, rows=False, numeric=True)
         tensor = _copied(given)

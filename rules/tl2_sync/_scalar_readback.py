@@ -86,7 +86,7 @@ class Readbacks(Fact):
         # What is followed is a number already: a branch that reads tensors never sees it.
         uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
         wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)
-        return Read(call, read[0], read[1], uses, _is_copied_whole(read[1])) if wasteful else None
+        return Read(call, read[0], read[1], uses, self._is_copied_whole(facts, read[1])) if wasteful else None
 
     def _read(self, facts: FileFacts, call: ast.Call) -> tuple[str, ast.expr] | None:
         """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
@@ -125,6 +125,16 @@ class Readbacks(Fact):
                 break
             node = node.func.value
         return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)
+
+    def _is_copied_whole(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression copies a tensor to the host before it reduces it: ``logits.cpu().mean()``."""
+        reduced = False
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if reduced and node.func.attr in _COPYING:
+                return self.values.of(facts, node).device is Device.CPU
+            reduced = reduced or node.func.attr in _REDUCING
+            node = node.func.value
+        return False
 
     def _from_data(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is read is computed from a tensor made of unknown data, which is a list far more often."""
@@ -171,17 +181,6 @@ class Readbacks(Fact):
                 return False  # settings.get("low", 0.0)
             node = node.func.value
         return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
-
-
-def _is_copied_whole(node: ast.expr) -> bool:
-    """Whether an expression copies a tensor to the host before it reduces it: ``logits.cpu().mean()``."""
-    reduced = False
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if reduced and node.func.attr in _COPYING:
-            return True
-        reduced = reduced or node.func.attr in _REDUCING
-        node = node.func.value
-    return False
 
 
 def read_at(site: Site, call: cst.Call) -> Read | None:

@@ -108,6 +108,7 @@ class ScalarReadback(Rule):
     Finds `.item()`, `float(t)` and `int(t)` of a tensor in code that runs at least once per gradient update, when the
     number is followed through names, containers, attributes, returns and calls, and all it comes to are loggers, sums,
     or further tensor operations. A loop over a list that such code fills runs as often: `[l.item() for l in losses]`.
+    `x.cpu().mean().item()` copies the whole tensor for its number, so it is one of them, too.
 
     ## Why is this slow
     The number is not there before the device has finished all work queued so far. Python waits for it, queues nothing

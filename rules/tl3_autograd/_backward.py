@@ -11,6 +11,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
 from torchlint.facts.code.callers import passed, stores_of
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -116,28 +117,28 @@ class Backwards(Fact):
             _UnsureError: an attribute may hold a graph from elsewhere, also one that a called function reads (only
                 when ``careful``).
         """
-        todo, seen = list(roots), set[ast.expr]()
-        while todo:
-            node = todo.pop()
-            if node in seen or not self._carries(facts, node):
-                continue
-            seen.add(node)
-            yield node
+
+        def operands(node: ast.expr) -> Iterator[ast.expr]:
             if isinstance(node, ast.Name):
                 bindings = self.project.reaching(facts, node).bindings
-                todo.extend(binding.value for binding in bindings if _is_computed(binding) and binding.value)
-                todo.extend(value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
+                yield from (binding.value for binding in bindings if _is_computed(binding) and binding.value)
+                yield from (value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
             elif isinstance(node, ast.Attribute):
                 if self._is_kept(facts, node):
                     if careful:
                         raise _UnsureError
                 elif self.values.of(facts, node.value).kind in _CARRIERS:
-                    todo.append(node.value)
+                    yield node.value
             else:
                 called = self.graph.callees.get(node, ()) if careful and isinstance(node, ast.Call) else ()
                 if any(self._hands_out(target) for target in called):
                     raise _UnsureError
-                todo.extend(_operands(node))
+                yield from _operands(node)
+
+        def carriers(nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
+            return (node for node in nodes if self._carries(facts, node))
+
+        return reached(carriers(roots), lambda node: carriers(operands(node)))
 
     def _hands_out(self, scope: Scope) -> bool:
         """Whether what a function returns may be part of a graph that an attribute keeps: ``policy.divergence()``."""

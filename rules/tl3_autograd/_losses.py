@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
+from typing import TypeGuard
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts
@@ -79,18 +81,14 @@ class Losses(Fact):
         self, facts: FileFacts, node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]]
     ) -> Iterator[ast.Name]:
         """The names in some parts of an expression, also of the expressions that these names stand for."""
-        todo, seen = [node], set[ast.AST]()
-        while todo:
-            part = todo.pop()
-            if part in seen:
-                continue
-            seen.add(part)
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                yield part
+
+        def inner(part: ast.AST) -> Iterable[ast.AST]:
+            if _is_read(part):
                 bindings = self.project.reaching(facts, part).bindings
-                todo += [binding.value for binding in bindings if binding.value is not None and not binding.path]
-            else:
-                todo += parts(part)
+                return [binding.value for binding in bindings if binding.value is not None and not binding.path]
+            return parts(part)
+
+        return filter(_is_read, reached([node], inner))
 
     def _kin(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
         """The other reads of what a name stands for, and those of what one call gave beside it."""
@@ -104,6 +102,11 @@ class Losses(Fact):
             if binding.how is Bind.ASSIGN:
                 reads = self.mentions.of_binding(facts, name.id, binding.stmt)
                 yield from (read for read in reads if read is not name and isinstance(read.ctx, ast.Load))
+
+
+def _is_read(node: ast.AST) -> TypeGuard[ast.Name]:
+    """Whether a node is a name that is read."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
 
 
 def _terms(node: ast.AST) -> list[ast.AST]:

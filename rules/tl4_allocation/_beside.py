@@ -12,6 +12,7 @@ from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.late import dataclass, regex
@@ -119,23 +120,7 @@ def _always(facts: FileFacts, body: list[ast.stmt], node: ast.AST) -> Iterator[a
         if stmt in within:
             return
         if isinstance(stmt, (ast.Assign, ast.AnnAssign, ast.Expr)) and stmt.value is not None:
-            yield from _unconditional(stmt.value)
-
-
-def _unconditional(node: ast.expr) -> Iterator[ast.Call]:
-    """The calls in an expression that run whenever it does."""
-    todo: list[ast.AST] = [node]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, ast.Call):
-            yield part
-            todo.extend([part.func, *part.args])
-        elif isinstance(part, (ast.Attribute, ast.Subscript, ast.Starred)):
-            todo.append(part.value)
-        elif isinstance(part, ast.BinOp):
-            todo.extend([part.left, part.right])
-        elif isinstance(part, (ast.Tuple, ast.List)):
-            todo.extend(part.elts)
+            yield from (part for part in unconditional(stmt.value) if isinstance(part, ast.Call))
 
 
 def beside_module(site: Site, node: cst.CSTNode) -> bool:

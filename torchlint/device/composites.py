@@ -48,7 +48,7 @@ def _on_device(values: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class _RecurrentCell:
     """Where a recurrent cell has, among its arguments, what is multiplied and what is only added."""
 
     products: tuple[int, ...]
@@ -61,7 +61,7 @@ class _Cell:
 
 
 # Biases of an LSTM share the sum of their gradient: aten/src/ATen/native/cuda/RNN.cu.
-_CELLS = {"lstm_cell": _Cell((0, 1, 3, 4), ((5, 6),)), "gru_cell": _Cell((0, 1, 2, 3), ((4,), (5,)))}
+_CELLS = {"lstm_cell": _RecurrentCell((0, 1, 3, 4), ((5, 6),)), "gru_cell": _RecurrentCell((0, 1, 2, 3), ((4,), (5,)))}
 
 
 def _once(_: Sequence[bool]) -> int:

@@ -79,7 +79,7 @@ def _rows_of(
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _Stretch:
     """A stretch of the new text: from the source (``edit`` is -1; ``at``: its offset there), or of an edit."""
 
     text: str
@@ -87,16 +87,16 @@ class _Piece:
     at: int
 
 
-def _pieces(source: Source, group: Sequence[Edit], begin: int, end: int) -> list[_Piece]:
+def _pieces(source: Source, group: Sequence[Edit], begin: int, end: int) -> list[_Stretch]:
     """The text between two offsets after some edits."""
     pieces, done = [], begin
     for index, edit in enumerate(group):
-        pieces += [_Piece(source.utf8[done : edit.start].decode("utf-8"), -1, done), _Piece(edit.text, index, 0)]
+        pieces += [_Stretch(source.utf8[done : edit.start].decode("utf-8"), -1, done), _Stretch(edit.text, index, 0)]
         done = edit.end
-    return [*pieces, _Piece(source.utf8[done:end].decode("utf-8"), -1, done)]
+    return [*pieces, _Stretch(source.utf8[done:end].decode("utf-8"), -1, done)]
 
 
-def _text(pieces: Iterable[_Piece]) -> str:
+def _text(pieces: Iterable[_Stretch]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
@@ -143,9 +143,9 @@ def _laid_out(
     return made if _same(file, group, made) else None
 
 
-def _place(pieces: Sequence[_Piece], start: int, stop: int) -> tuple[_Piece, int] | None:
+def _place(pieces: Sequence[_Stretch], start: int, stop: int) -> tuple[_Stretch, int] | None:
     """The piece that holds a stretch of the text, one of an edit first, and where in it the stretch begins."""
-    found: tuple[_Piece, int] | None = None
+    found: tuple[_Stretch, int] | None = None
     at = 0
     for piece in pieces:
         inside = at <= start and stop <= at + len(piece.text)
@@ -251,7 +251,7 @@ def _without(breaks: Sequence[_Break], places: Sequence[int]) -> list[_Break]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _Brackets:
     """A pair of brackets in a row: where they stand, the commas between them, and whether a clause stands there."""
 
     start: int
@@ -277,7 +277,7 @@ def _breaks(row: str, width: int, depth: int) -> list[_Break] | None:
     return None
 
 
-def _of_body(body: str, pair: _Pair, inner: str, width: int, depth: int) -> list[_Break] | None:
+def _of_body(body: str, pair: _Brackets, inner: str, width: int, depth: int) -> list[_Break] | None:
     """The breaks of what stands in brackets: on a row of its own, else each element on one, with a last comma."""
     magic = body.rstrip().endswith(",")
     lead = len(body) - len(body.lstrip())
@@ -309,13 +309,13 @@ def _moved(breaks: Sequence[_Break], by: int) -> list[_Break]:
     return [(start + by, stop + by, text) for start, stop, text in breaks]
 
 
-def _outer_pairs(row: str) -> list[_Pair]:
+def _outer_pairs(row: str) -> list[_Brackets]:
     """The outermost pairs of brackets of a row that has both of each; none where it cannot be read or has a comment.
 
     Brackets that close at its beginning what a row above has opened do not count.
     """
     lead = len(row) - len(row.lstrip(_BEGINNING))
-    found: list[_Pair] = []
+    found: list[_Brackets] = []
     stack: list[tuple[str, int]] = []
     commas: list[int] = []
     whole = False
@@ -333,7 +333,7 @@ def _outer_pairs(row: str) -> list[_Pair]:
                 if closing != token.string:
                     return []
                 if not stack:
-                    found.append(_Pair(start, at, tuple(commas), whole))
+                    found.append(_Brackets(start, at, tuple(commas), whole))
             elif len(stack) == 1 and token.string == ",":
                 commas.append(at)
             elif len(stack) == 1 and token.string in _WHOLE:

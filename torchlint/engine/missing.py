@@ -37,7 +37,7 @@ class MissingFact:
 
 @dataclass(slots=True)
 class _Asked:
-    """The expressions that were asked about, of which too little is known; names of libraries are none of them."""
+    """The expressions that were asked about and of which too little is known, without names of libraries."""
 
     project: Project
     nodes: list[ast.expr] = field(default_factory=list)

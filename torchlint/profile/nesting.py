@@ -26,7 +26,7 @@ def frame_key(name: str) -> FrameKey:
 
 
 @dataclass(slots=True)
-class _Row:
+class _OperatorSum:
     """An operator in one context while it is summed up; ``within`` is the number of a name, or -1."""
 
     name: int
@@ -51,7 +51,7 @@ class _Open:
     end_us: float
     node: int
     name: int
-    row: _Row | None
+    row: _OperatorSum | None
     caller: _Open | None
     inner_us: float = 0.0
 
@@ -72,7 +72,7 @@ class Nesting:
         self.device_us = events.device_us()
         self.device_copies = events.device_copies
         self._texts = events.stacks
-        self._rows: dict[tuple[int, int, int, Effect], _Row] = {}
+        self._rows: dict[tuple[int, int, int, Effect], _OperatorSum] = {}
         # By the number of a name its frame, and by the number of a call stack its innermost context.
         self._frames: dict[int, int] = {}
         self._stacks: dict[int, int] = {0: -1}
@@ -107,13 +107,13 @@ class Nesting:
             frame = self._frames[name] = self.numbers.number(frame_key(self.names[name]))
         return self.tree.child(parent, frame)
 
-    def row(self, node: int, name: int, within: int, effect: Effect) -> _Row:
+    def row(self, node: int, name: int, within: int, effect: Effect) -> _OperatorSum:
         """The sums of an operator in a context."""
         row = self._rows.get((node, name, within, effect))
         if row is None:
             if len(self._rows) >= _MOST_ROWS:
                 node = -1
-            row = self._rows.setdefault((node, name, within, effect), _Row(name, node, within, effect))
+            row = self._rows.setdefault((node, name, within, effect), _OperatorSum(name, node, within, effect))
         return row
 
     def called_from(self, stack: int, start_us: float) -> int:
@@ -261,7 +261,7 @@ class _Walk:
         if _BACKWARD in self._whole.names[one.name]:
             self._whole.waited(one.start_us, one.end_us, one.node)
 
-    def _end_operator(self, one: _Open, row: _Row, duration: float) -> None:
+    def _end_operator(self, one: _Open, row: _OperatorSum, duration: float) -> None:
         row.calls += 1
         row.total_us += duration
         row.self_us += max(0.0, duration - one.inner_us)

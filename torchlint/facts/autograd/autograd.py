@@ -11,7 +11,7 @@ from torchlint.facts.autograd.graphs import ENDING, Graph, Graphs
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
-from torchlint.facts.code.closure import Closure
+from torchlint.facts.code.closure import Closure, reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -114,23 +114,20 @@ class Autograd(Fact):
 
     def _computed_from(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
         """Expressions that others are computed from, as far as the graph goes, through names of the same function."""
-        todo, seen = list(nodes), set[ast.AST]()
-        while todo:
-            node = todo.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            yield node
+
+        def operands(node: ast.expr) -> Iterator[ast.expr]:
             if isinstance(node, ast.Name):
                 for binding in self.project.reaching(facts, node).bindings:
                     if binding.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT) and binding.value is not None:
-                        todo.append(binding.value)
-                todo.extend(value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
+                        yield binding.value
+                yield from (value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
             elif not _ends(node):
                 parts = children(node)
-                todo.extend(part for part in parts if isinstance(part, ast.expr) and not isinstance(part, NESTED))
+                yield from (part for part in parts if isinstance(part, ast.expr) and not isinstance(part, NESTED))
                 if isinstance(node, ast.Call):
-                    todo.extend(keyword.value for keyword in node.keywords)
+                    yield from (keyword.value for keyword in node.keywords)
+
+        return reached(nodes, operands)
 
     # whose gradients are applied ------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
-from torchlint.facts.autograd.training import Reader, Table
+from torchlint.facts.autograd.training import ModuleUses, Reader
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -44,7 +45,7 @@ class Networks(Fact):
     tracer: Tracer
     parts: Parts
     sources: Sources
-    _table: Table | None = None
+    _table: ModuleUses | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
     _holding: dict[tuple[str, str], bool] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Networks(Fact):
         return found
 
     @property
-    def table(self) -> Table:
+    def table(self) -> ModuleUses:
         """What the project does with whole modules, read once."""
         if self._table is None:
             self._table = Reader(self.project, self.values, self.tracer, self.sources).table()
@@ -229,12 +230,7 @@ class Networks(Fact):
         """The project's classes of all that an instance of a class is made of, at any depth."""
         found = self._contents.get(cls)
         if found is None:
-            todo, seen = [cls], {cls}
-            while todo:
-                new = self._held_by(todo.pop()) - seen
-                seen |= new
-                todo.extend(sorted(new))
-            found = self._contents[cls] = frozenset(seen - {cls})
+            found = self._contents[cls] = frozenset(reached([cls], self._held_by)) - {cls}
         return found
 
     def _held_by(self, cls: str) -> set[str]:

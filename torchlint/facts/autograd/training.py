@@ -31,7 +31,7 @@ Place = tuple[FileFacts, ast.expr]
 
 
 @dataclass(slots=True)
-class Table:
+class ModuleUses:
     """What the project does with whole modules.
 
     ``trained`` says by which optimizer's constructor (or by what asks for its gradients, or hands them on); ``frozen``
@@ -72,9 +72,9 @@ class Reader:
     def __post_init__(self) -> None:
         self._flow = ValueFlow(self._step, lost=None)
 
-    def table(self) -> Table:
+    def table(self) -> ModuleUses:
         """What all files of the project do."""
-        table = Table()
+        table = ModuleUses()
         for facts in self.project.files.values():
             text = facts.source.utf8
             relevant = any(word in text for word in _WORDS)
@@ -94,13 +94,13 @@ class Reader:
                 self._handed_over(table, facts, store.binding)
         return table
 
-    def _want(self, table: Table, facts: FileFacts, parameter: ast.expr) -> None:
+    def _want(self, table: ModuleUses, facts: FileFacts, parameter: ast.expr) -> None:
         """``p.grad`` in a loop over the parameters of a module."""
         for place in self.modules(facts, parameter):
             if place is not None:
                 table.wanted.update(self.tracer.of(*place))
 
-    def _handed_over(self, table: Table, facts: FileFacts, binding: Binding) -> None:
+    def _handed_over(self, table: ModuleUses, facts: FileFacts, binding: Binding) -> None:
         """``shared_param.grad = param.grad``: gradients of a worker's module that another one's optimizer applies."""
         given = [part for part in walk(binding.value) if isinstance(part, ast.Attribute)] if binding.value else []
         for part in given:
@@ -109,7 +109,7 @@ class Reader:
                     if place is not None:
                         table.train(self.tracer.of(*place), binding.stmt)
 
-    def _call(self, table: Table, facts: FileFacts, call: ast.Call) -> None:
+    def _call(self, table: ModuleUses, facts: FileFacts, call: ast.Call) -> None:
         func = call.func
         last = last_name(func)
         if isinstance(func, ast.Attribute):
@@ -130,14 +130,14 @@ class Reader:
         elif _OPTIMIZER.search(last) or isinstance(func, ast.Call):
             self._optimizer(table, facts, call, torch=(self.project.qualified(facts, func) or "").startswith("torch."))
 
-    def _differentiated(self, table: Table, facts: FileFacts, call: ast.Call) -> None:
+    def _differentiated(self, table: ModuleUses, facts: FileFacts, call: ast.Call) -> None:
         """``torch.autograd.grad(loss, net.parameters())``: someone moves them by hand, as natural gradients do."""
         given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "inputs")]
         for place in (place for argument in given for place in self.modules(facts, argument)):
             if place is not None:
                 table.train(self.tracer.of(*place), call)
 
-    def _optimizer(self, table: Table, facts: FileFacts, call: ast.Call, *, torch: bool) -> None:
+    def _optimizer(self, table: ModuleUses, facts: FileFacts, call: ast.Call, *, torch: bool) -> None:
         given = [*call.args, *(k.value for k in call.keywords if k.arg in ("params", None))]
         for argument in given[:2]:
             for place in self.modules(facts, argument):
@@ -147,7 +147,7 @@ class Reader:
                     continue
                 table.train(self.tracer.of(*place), call)
 
-    def _asked(self, table: Table, facts: FileFacts, call: ast.Call, module: ast.expr) -> None:
+    def _asked(self, table: ModuleUses, facts: FileFacts, call: ast.Call, module: ast.expr) -> None:
         """``net.requires_grad_(False)``, also where ``net`` is made in the same expression and then bound."""
         value = call.args[0] if call.args else call.keywords[0].value if call.keywords else None
         self._requires_grad(table, (facts, module), value)
@@ -155,11 +155,11 @@ class Reader:
         into.update(self.tracer.bound(facts, call))
 
     @staticmethod
-    def _frozen_or_thawed(table: Table, value: ast.expr | None) -> set[ModuleOrigin]:
+    def _frozen_or_thawed(table: ModuleUses, value: ast.expr | None) -> set[ModuleOrigin]:
         off = isinstance(value, ast.Constant) and value.value is False
         return table.frozen if off else table.thawed
 
-    def _requires_grad(self, table: Table, place: Place, value: ast.expr | None) -> None:
+    def _requires_grad(self, table: ModuleUses, place: Place, value: ast.expr | None) -> None:
         facts, node = place
         places = [place] if self.values.of(facts, node).kind is Kind.MODULE else list(self.modules(facts, node))
         into = self._frozen_or_thawed(table, value)
@@ -167,7 +167,7 @@ class Reader:
             if found is not None:
                 into.update(self.tracer.of(*found))
 
-    def _loaded(self, table: Table, facts: FileFacts, receiver: ast.expr, call: ast.Call) -> None:
+    def _loaded(self, table: ModuleUses, facts: FileFacts, receiver: ast.expr, call: ast.Call) -> None:
         """``target.load_state_dict(net.state_dict())`` copies; a checkpoint is not a copy."""
         source = call.args[0] if call.args else None
         if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
@@ -175,7 +175,7 @@ class Reader:
         if source.func.attr == "state_dict" and ast.unparse(source.func.value) != ast.unparse(receiver):
             table.copy(self.tracer.of(facts, receiver), self.tracer.of(facts, source.func.value))
 
-    def _copied(self, table: Table, facts: FileFacts, node: ast.expr, given: Iterable[ast.expr]) -> None:
+    def _copied(self, table: ModuleUses, facts: FileFacts, node: ast.expr, given: Iterable[ast.expr]) -> None:
         """``target_param.data.copy_(...)`` in a loop over parameters, and what is ``given``."""
         names = [part for value in given for part in walk(value) if isinstance(part, ast.Name)]
         others = [name for name in names if not isinstance(node, ast.Name) or name.id != node.id]

@@ -1,4 +1,4 @@
-"""Tells which nodes of a directed graph lead to one with a property; all questions together visit each edge once."""
+"""Reachability in a directed graph: what edges lead to, and which nodes lead to one with a property."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ from torchlint.late import dataclass
 Node = TypeVar("Node")
 
 
+def reached(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """Yield some nodes and all that edges lead to from them, each once and before those that follow it."""
+    todo, seen = list(starts), set[Node]()
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            todo.extend(following(node))
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class Closure(Generic[Node]):
     """Remembers of every node that a search met whether it leads to one with the property.
 
+    All questions together visit each edge once.
     The search is Tarjan's for strongly connected components, without recursion. It ends at the first node with the
     property: all nodes whose component is not complete then lead to it. Of a component that is complete none does.
 

@@ -40,7 +40,7 @@ def indirect(
     project: Project, graph: CallGraph, values: Values, files: Iterable[FileFacts]
 ) -> dict[Scope, protocols.EntryPoint]:
     """Record such places of some files in the graph; gives the functions that are handed to frameworks to call."""
-    finder = _Finder(project, graph, values)
+    finder = _CalleeFinder(project, graph, values)
     for facts in files:
         finder.read(facts)
     finder.held()
@@ -48,7 +48,7 @@ def indirect(
 
 
 @dataclass(eq=False, slots=True)
-class _Finder:
+class _CalleeFinder:
     project: Project
     graph: CallGraph
     values: Values

@@ -114,7 +114,9 @@ def unconditional(top: ast.AST) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, _DECIDING):
+        if isinstance(node, ast.Compare):
+            todo += [node.left, node.comparators[0]]  # the others only where the first comparison holds
+        elif not isinstance(node, _DECIDING):
             todo.extend(ast.iter_child_nodes(node))
 
 

@@ -22,7 +22,7 @@ from torchlint.rule import Break, Hop, Kind, Splits
 _LOGGER = "logging.Logger"
 
 
-class _Row(TypedDict):
+class _BreakingName(TypedDict):
     """A name, what it is about, and how it is used: as a ``method`` of a tensor or a ``logger``, called with a tensor
     as its ``argument``, or with anything at all (``call``)."""
 
@@ -31,15 +31,15 @@ class _Row(TypedDict):
     name: str
 
 
-class _Table(TypedDict):
-    breaks: list[_Row]
+class _CompileTable(TypedDict):
+    breaks: list[_BreakingName]
     unless: dict[str, list[str]]
 
 
 @lru_cache(maxsize=1)
-def _table() -> _Table:
+def _table() -> _CompileTable:
     text = (Path(__file__).parent.parent / "tables" / "compile.json").read_text(encoding="utf-8")
-    table: _Table = json.loads(text)
+    table: _CompileTable = json.loads(text)
     return table
 
 

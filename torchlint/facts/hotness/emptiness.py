@@ -25,7 +25,7 @@ _MAKERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _EmptinessTest:
     """What a test says of data: the data, at which truth value it is empty, and whether its size says so.
 
     Where a number of true elements is asked for instead, the branch without any may be the common one.
@@ -35,8 +35,8 @@ class _Asked:
     empty: bool
     sized: bool
 
-    def negated(self) -> _Asked:
-        return _Asked(self.data, not self.empty, self.sized)
+    def negated(self) -> _EmptinessTest:
+        return _EmptinessTest(self.data, not self.empty, self.sized)
 
 
 def for_empty(
@@ -58,7 +58,7 @@ def for_empty(
     return None
 
 
-def _asked(test: ast.expr, facts: FileFacts) -> _Asked | None:
+def _asked(test: ast.expr, facts: FileFacts) -> _EmptinessTest | None:
     """What a test asks of data; ``None`` where it asks for something else."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = _asked(test.operand, facts)
@@ -69,13 +69,13 @@ def _asked(test: ast.expr, facts: FileFacts) -> _Asked | None:
         return _compared(test, facts) if len(test.ops) == 1 else None
     counted = _counted(test, facts)
     if counted is not None:
-        return _Asked(counted[0], False, counted[1])
+        return _EmptinessTest(counted[0], False, counted[1])
     if isinstance(test, (ast.Name, ast.Attribute)) and _is_container(test, facts):
-        return _Asked(test, False, True)
+        return _EmptinessTest(test, False, True)
     return None
 
 
-def _joined(test: ast.BoolOp, facts: FileFacts) -> _Asked | None:
+def _joined(test: ast.BoolOp, facts: FileFacts) -> _EmptinessTest | None:
     """``x is not None and len(x) > 0``, ``x is None or len(x) == 0``: of data that may be missing too.
 
     Of several pieces all sizes are asked for, alike: ``len(x) > 0 and len(y) > 0``. What stands under ``fast and
@@ -84,7 +84,7 @@ def _joined(test: ast.BoolOp, facts: FileFacts) -> _Asked | None:
     missing = isinstance(test.op, ast.Or)
     found = [asked for part in test.values if (asked := _asked(part, facts)) is not None]
     if len(found) == 1 and found[0].empty is not missing:
-        return _Asked(found[0].data, found[0].empty, False)
+        return _EmptinessTest(found[0].data, found[0].empty, False)
     others = [part for part in test.values if _asked(part, facts) is None]
     if not found or any(asked.empty is not missing for asked in found):
         return None
@@ -99,16 +99,16 @@ def _asks_presence(test: ast.expr, missing: bool) -> bool:
     return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
 
 
-def _compared(test: ast.Compare, facts: FileFacts) -> _Asked | None:
+def _compared(test: ast.Compare, facts: FileFacts) -> _EmptinessTest | None:
     """``len(x) == 0``, ``x.shape[0] > 0``, ``mask.sum() < 1``."""
     counted, op, bound = _counted(test.left, facts), test.ops[0], test.comparators[0]
     if counted is None or not isinstance(bound, ast.Constant) or bound.value not in (0, 1):
         return None
     zero = bound.value == 0
     if isinstance(op, (ast.Eq, ast.LtE) if zero else ast.Lt):
-        return _Asked(counted[0], True, counted[1])
+        return _EmptinessTest(counted[0], True, counted[1])
     if isinstance(op, (ast.NotEq, ast.Gt) if zero else ast.GtE):
-        return _Asked(counted[0], False, counted[1])
+        return _EmptinessTest(counted[0], False, counted[1])
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
@@ -168,20 +169,15 @@ class Growth(Fact):
 
     def _made_in(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
         """Whether a round of a loop makes a graph of its own for a value, not just a few nodes on one from before."""
-        todo, seen = [node], set[ast.expr]()
-        while todo:
-            part = todo.pop()
-            if part in seen:
-                continue
-            seen.add(part)
-            if isinstance(part, ast.Call) and not self._only_computes(facts, part):
-                return True
-            if isinstance(part, ast.Name):
-                bindings = self.project.reaching(facts, part).bindings
-                todo.extend(b.value for b in bindings if b.value is not None and loop in facts.ancestors(b.value))
-            else:
-                todo.extend(inner for inner in walk(part) if isinstance(inner, (ast.Name, ast.Call)))
-        return False
+
+        def inner(part: ast.expr) -> Iterator[ast.expr]:
+            if not isinstance(part, ast.Name):
+                return (each for each in walk(part) if isinstance(each, (ast.Name, ast.Call)))
+            bindings = self.project.reaching(facts, part).bindings
+            return (b.value for b in bindings if b.value is not None and loop in facts.ancestors(b.value))
+
+        parts = reached([node], inner)
+        return any(isinstance(part, ast.Call) and not self._only_computes(facts, part) for part in parts)
 
     def _only_computes(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call is an operation on tensors, one that runs no network and no function of the project."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
@@ -86,16 +87,15 @@ class Pacing(Fact):
 
     def _made_by(self, facts: FileFacts, node: ast.expr, body: set[ast.AST]) -> Iterator[ast.Call]:
         """The calls that an expression is computed with in the same round, through names."""
-        todo, seen = [node], set[ast.AST]()
-        while todo:
-            for part in walk(todo.pop()):
-                if isinstance(part, ast.Call):
-                    yield part
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                    for binding in self.project.reaching(facts, part).bindings:
-                        if binding.stmt in body and binding.stmt not in seen and binding.value is not None:
-                            seen.add(binding.stmt)
-                            todo.append(binding.value)
+
+        def bound(part: ast.expr) -> Iterator[ast.expr]:
+            for name in walk(part):
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+                    bindings = self.project.reaching(facts, name).bindings
+                    yield from (each.value for each in bindings if each.stmt in body and each.value is not None)
+
+        parts = (part for value in reached([node], bound) for part in walk(value))
+        return (part for part in parts if isinstance(part, ast.Call))
 
     def _asks_network(self, facts: FileFacts, call: ast.Call) -> bool:
         return self.autograd.runs(facts, call) or self.autograd.reach_module(self.graph.callees.get(call, ()))

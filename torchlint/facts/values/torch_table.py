@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypedDict
 
 
-class _Table(TypedDict):
+class _TorchTable(TypedDict):
     """Attributes of ``torch.backends`` by module, packages that import torch, functions that start CUDA."""
 
     versions: list[str]
@@ -30,9 +30,9 @@ class _Methods(TypedDict):
 
 
 @lru_cache(maxsize=1)
-def _table() -> _Table:
+def _table() -> _TorchTable:
     text = (Path(__file__).parent.parent / "tables" / "torch.json").read_text(encoding="utf-8")
-    table: _Table = json.loads(text)
+    table: _TorchTable = json.loads(text)
     return table
 
 
