@@ -205,7 +205,7 @@ class ConstantRebuiltPerCall(Rule):
         elif changed or is_accumulated(site, node):
             return
         elif copied:
-            message = "the same constant is copied to the device on every call, a GPU sync each time; keep it in a buffer"
+            message = "the same constant is copied to the device on every call, a GPU sync each; keep it in a buffer"
             yield Report(node, message, _fix(site, node), level=level, figure="51-atoms")
         else:
             message = f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer"
