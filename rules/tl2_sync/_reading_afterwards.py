@@ -9,7 +9,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import unpacked
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.naming import mentions_of, mentions_of
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.tree import walk
 from torchlint.facts.loops.deferring import Deferring, Loop
 from torchlint.late import dataclass
