@@ -110,3 +110,37 @@ def test_the_slow_way_finds_the_same_in_a_package(
     assert slow
     for fast in in_all_ways(folder, tmp_path / "copy", monkeypatch):
         assert fast == slow
+
+
+_LEARNER = """\
+import torch
+from nets import net
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def update(obs, goal):
+    value = net(obs.to(device)) + torch.Tensor(goal).sum()
+    optimizer.zero_grad()
+    loss, error = value.square().mean(), goal.mean()
+    loss.backward()
+    optimizer.step()
+    return {"loss": loss.item(), "error": error.to(device).item()}
+
+
+for step in range(1000):
+    print(update(*replay.sample(64)))
+"""
+
+
+def test_code_that_is_not_connected_changes_no_proof(tmp_path: Path) -> None:
+    """A file that nothing is connected with is linked with others, and says nothing of what holds in them."""
+    (tmp_path / "nets.py").write_text("from torch import nn\n\nnet = nn.Linear(4, 2).cuda()\n")
+    (tmp_path / "learner.py").write_text(_LEARNER)
+    alone = found(tmp_path)
+    (tmp_path / "other.py").write_text("import torch\n\nwith context():\n    spectrum = torch.fft.rfft(signal)\n")
+    assert [finding for finding in found(tmp_path) if finding[0] == "learner.py"] == [
+        finding for finding in alone if finding[0] == "learner.py"
+    ]
+    assert found(tmp_path) == slowly(tmp_path)

@@ -8,6 +8,7 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.exporting import of_library
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.linking import is_standard
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -27,9 +28,10 @@ class TensorDefaults(Fact):
     """Answers whether any file of a project mentions setting a default dtype, device or type of tensors."""
 
     project: Project
+    graph: CallGraph
     values: Values
     _unset: bool | None = field(default=None)
-    _without_devices: bool | None = field(default=None)
+    _without_devices: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def unset(self) -> bool:
         """Whether no file does."""
@@ -43,10 +45,12 @@ class TensorDefaults(Fact):
         return self.unset() and not of_library(self.project, scope)
 
     def on_cpu(self, scope: Scope) -> bool:
-        """Whether, besides, no ``with torch.device(...)`` of the project says where new tensors are made."""
-        if self._without_devices is None:
-            self._without_devices = not any(map(self._enters_devices, self.project.files.values()))
-        return self._without_devices and self.closed(scope)
+        """Whether, besides, no ``with torch.device(...)`` of a connected file says where new tensors are made."""
+        group = self.graph.groups[scope.file.path]
+        if group not in self._without_devices:
+            entering = (self._enters_devices(self.project.files[path]) for path in group)
+            self._without_devices[group] = not any(entering)
+        return self._without_devices[group] and self.closed(scope)
 
     def _enters_devices(self, facts: FileFacts) -> bool:
         """Whether a ``with`` of a file may enter a device."""

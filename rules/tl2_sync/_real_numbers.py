@@ -7,6 +7,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.exporting import of_library
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
@@ -22,15 +23,17 @@ _GRIDS = rb"\b[mo]grid\[[^\]]*\]"
 
 @dataclass(eq=False, slots=True)
 class RealNumbers(Fact):
-    """Answers whether no file of a project mentions complex numbers, or of what makes them."""
+    """Answers whether no file of a program mentions complex numbers, or what makes them."""
 
     project: Project
-    _only: bool | None = field(default=None)
+    graph: CallGraph
+    _only: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def only(self, scope: Scope) -> bool:
-        """Whether no file does, and the code is not a library's, which programs that are not seen may use."""
-        if self._only is None:
+        """Whether no connected file does, and the code is not a library's, which programs that are not seen may use."""
+        group = self.graph.groups[scope.file.path]
+        if group not in self._only:
             making, grids = re.compile(_MAKING), re.compile(_GRIDS)
-            texts = (facts.source.utf8 for facts in self.project.files.values())
-            self._only = not any(making.search(text) and making.search(grids.sub(b"", text)) for text in texts)
-        return self._only and not of_library(self.project, scope)
+            texts = (self.project.files[path].source.utf8 for path in group)
+            self._only[group] = not any(making.search(text) and making.search(grids.sub(b"", text)) for text in texts)
+        return self._only[group] and not of_library(self.project, scope)
