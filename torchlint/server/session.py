@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -80,7 +81,8 @@ class Session:
             return None
         sources = [_source(each, text, root) for each, text in texts.items() if project_root(each) == root]
         source = next(source for source in sources if source.path == path)
-        found = previewed(state, source.name, {each.name: each for each in sources})
+        with _uncollected():
+            found = previewed(state, source.name, {each.name: each for each in sources})
         if found is None or state.run is None:
             return None
         return Linted(source, root, tuple(found), state.run.settings.docs_url or "", final=False, text=texts[path])
@@ -161,10 +163,23 @@ class Session:
         opened = [source for source in sources if _is_linted(source, own(source.path))]
         state = self._states.setdefault(settings.root, SessionState(self._check_in))
         reach = Reach.OWN if settings.fix else Reach.PROJECT
-        return check((), settings, own=own, opened=opened, parsed=state.parsed, reach=reach, session=state)
+        with _uncollected() if state.run is None else nullcontext():  # the first analysis lets go of nothing
+            return check((), settings, own=own, opened=opened, parsed=state.parsed, reach=reach, session=state)
 
     def _check_in(self) -> None:
         self._checkpoint()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Search for garbage later: to go through all objects that there are takes longer than many an answer."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _settings(root: Path, *, fix: bool) -> Settings:
