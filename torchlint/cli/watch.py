@@ -47,23 +47,25 @@ def watch(run: CheckRun, anew: Callable[[], CheckRun]) -> NoReturn:
         if _state(run.settings) == seen:
             time.sleep(max(_PAUSE, (time.monotonic() - start) / _SHARE))
             continue
-        _wait_for_calm(run.settings)
+        calm = _wait_for_calm(run.settings)
         if sys.stdout.isatty():
             write(sys.stdout, _CLEAR)
         try:
             run = anew()
         except (Failure, SettingsError) as error:
             _tell(error)
-            seen = _state(run.settings)
+            seen = calm  # what changed since then is not known yet
         else:
             seen = _turn(run)
 
 
-def _wait_for_calm(settings: Settings) -> None:
+def _wait_for_calm(settings: Settings) -> State:
+    """Wait until files change no more; their state then."""
     before, now = None, _state(settings)
     while before != now:
         time.sleep(_CALM)
         before, now = now, _state(settings)
+    return now
 
 
 def _turn(run: CheckRun) -> State:
