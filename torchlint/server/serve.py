@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
@@ -28,6 +29,7 @@ EXPLAIN_HOT = "torchlint.server.explainHot"
 # Seconds without a keystroke after which an edited document is looked at, and after which its whole project is.
 _PAUSE = 0.25
 _REST = 1.0
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _CODE = types.NotebookCellKind.Code
 _WATCHED = ("**/*.py", "**/pyproject.toml", "**/torchlint.toml", "**/.torchlint.toml")
 
@@ -98,6 +100,18 @@ class Server(LanguageServer):
         self._turn += 1
         for pool in (self._worker, self.thread_pool):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def listen(self) -> None:
+        """Let the signals that Python handles wake the loop.
+
+        One that comes while the loop begins to wait for a message would be handled when that comes, or never.
+        """
+        loop = asyncio.get_running_loop()
+        for number in filter(None, (getattr(signal, name, None) for name in _SIGNALS)):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                with suppress(NotImplementedError):  # Windows has no such loop
+                    loop.add_signal_handler(number, handler, number, None)
 
     def shut(self) -> None:
         """Take note that the editor asked for the end."""
@@ -301,6 +315,10 @@ def _path(uri: str) -> Path:
 def server(version: str) -> Server:
     """A server with all that it answers to."""
     made = Server(version)
+
+    @made.feature(types.INITIALIZE)
+    def began(ls: Server, _params: types.InitializeParams) -> None:
+        ls.listen()
 
     @made.feature(types.INITIALIZED)
     def initialized(ls: Server, _params: types.InitializedParams) -> None:
