@@ -15,7 +15,7 @@ from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 from ._scalar_readback import Readbacks
-from ._single_numbers import Tensors
+from ._single_numbers import Tensors, holds_comment
 
 _LISTS = (Kind.LIST, Kind.TUPLE)
 # Nothing stands closer to what these hold than a conditional expression may.
@@ -67,7 +67,7 @@ class ReadingEach(Fact):
         read = self.readbacks.of(facts, call)
         if read is None or read.how == "int()" or self.tensors.is_whole(facts, read.source):
             return None
-        if not isinstance(read.source, ast.Name) or read.source.id != name or _holds_comment(facts, comprehension):
+        if not isinstance(read.source, ast.Name) or read.source.id != name or holds_comment(facts, comprehension):
             return None
         flat = "" if self.tensors.rank(facts, read.source) == 0 else f".reshape(len({over.id}))"
         text = f"{{torch}}.stack({each}){flat}.tolist()"
@@ -91,10 +91,6 @@ class ReadingEach(Fact):
 def _doubt(name: str, wrong: Iterator[str]) -> str:
     found = " and ".join(wrong)
     return f"the tensors in `{name}` {found}" if found else ""
-
-
-def _holds_comment(facts: FileFacts, node: ast.expr) -> bool:
-    return node.end_lineno != node.lineno and "#" in (ast.get_source_segment(facts.source.text, node) or "")
 
 
 def reads_each(site: Site, call: cst.Call) -> ReadEach | None:

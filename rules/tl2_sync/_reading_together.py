@@ -19,7 +19,7 @@ from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 from ._scalar_readback import Read, Readbacks
-from ._single_numbers import Tensors, operand, text_of
+from ._single_numbers import Tensors, holds_comment, operand, text_of
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
@@ -117,7 +117,7 @@ class ReadingTogether(Fact):
         found = []
         for node in unconditional(stmt):
             read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
-            if read is not None and not read.copied and read.how != "int()" and not _holds_comment(facts, read.call):
+            if read is not None and not read.copied and read.how != "int()" and not holds_comment(facts, read.call):
                 if self._is_pure(facts, read.source):
                     found.append(read)
         return sorted(found, key=lambda read: (read.call.lineno, read.call.col_offset))
@@ -261,11 +261,6 @@ class ReadingTogether(Fact):
         """Whether a statement changes something in place of which it is not known whether it is a tensor."""
         target = _changed(stmt)
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
-
-
-def _holds_comment(facts: FileFacts, call: ast.Call) -> bool:
-    """Whether a call of several rows may hold a comment, which would be lost with it."""
-    return call.end_lineno != call.lineno and "#" in facts.text_of(call)
 
 
 def _changed(stmt: ast.stmt) -> ast.expr | None:

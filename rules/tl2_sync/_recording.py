@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.exporting import of_library
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
@@ -162,11 +163,7 @@ class Recording(Fact):
 
     def _related(self, owner: Scope, classes: Iterable[Scope]) -> frozenset[Scope]:
         """A class, and those among others whose methods its objects may have, also through others of them."""
-        found, more = frozenset((owner,)), True
-        while more:
-            new = frozenset(cls for cls in classes if cls not in found and self._share(cls, found))
-            found, more = found | new, bool(new)
-        return found
+        return frozenset(reached([owner], lambda known: (cls for cls in classes if self._share(cls, (known,)))))
 
     def _share(self, cls: Scope, others: Iterable[Scope]) -> bool:
         """Whether an object may be of a class and of one of some others."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import is_above
@@ -86,16 +88,9 @@ class Tensors(Fact):
         """
         if not isinstance(node, ast.Name):
             return False
-        todo = [*self._differentiated_above(facts, node)]
-        seen = set(todo)
-        while todo:
-            part = todo.pop()
-            if isinstance(part, ast.Name) and part.id == node.id and used_before(self.project, facts, part, node):
-                return True
-            new = [each for each in self._operands(facts, part) if each not in seen]
-            todo += new
-            seen.update(new)
-        return False
+        parts = reached(self._differentiated_above(facts, node), partial(self._operands, facts))
+        named = (part for part in parts if isinstance(part, ast.Name) and part.id == node.id)
+        return any(used_before(self.project, facts, part, node) for part in named)
 
     def _was_ordered(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor is a mean, a sum or the negative of what a function gives that compares its elements.
@@ -159,3 +154,8 @@ def text_of(facts: FileFacts, node: ast.expr) -> str:
     """The source text of an expression, on one row."""
     text = facts.text_of(node)
     return ast.unparse(node) if "\n" in text or "\r" in text else text
+
+
+def holds_comment(facts: FileFacts, node: ast.expr) -> bool:
+    """Whether an expression of several rows may hold a comment, which would be lost with it."""
+    return node.end_lineno != node.lineno and "#" in facts.text_of(node)
