@@ -10,6 +10,7 @@ from functools import partial
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import among
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
@@ -162,13 +163,13 @@ class Contracts(Fact):
 
     def _divided_by(self, function: Scope, test: ast.expr) -> bool:
         """Whether a tensor of the test is a divisor, or part of one, anywhere else in the function."""
-        tested = {ast.dump(part) for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute))}
+        tested = [part for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
         for part in code_of(function):
             if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and not _within(part, test):
                 divisor = part.right
                 while isinstance(divisor, ast.Call) and isinstance(divisor.func, ast.Attribute):
                     divisor = divisor.func.value
-                if ast.dump(divisor) in tested:
+                if among(divisor, tested):
                     return True
         return False
 
@@ -198,13 +199,9 @@ def _is_size(node: ast.AST) -> bool:
 
 def _handled(facts: FileFacts, test: ast.expr) -> bool:
     """Whether the function itself catches what the check raises, and goes on."""
-    inner: ast.AST = test
-    for outer in facts.ancestors(test):
-        if isinstance(outer, NESTED):
-            return False
+    for inner, outer in facts.climb(test, *NESTED):
         if isinstance(outer, ast.Try) and inner in outer.body:
             return any(not isinstance(handler.body[-1], ast.Raise) for handler in outer.handlers)
-        inner = outer
     return False
 
 

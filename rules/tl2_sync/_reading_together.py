@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.naming import fresh_name
 from torchlint.facts.code.nesting import unconditional
@@ -221,7 +222,7 @@ class ReadingTogether(Fact):
         return max(named, key=lambda node: sum(self._is_beside(facts, node, each) for each in sources), default=None)
 
     def _is_beside(self, facts: FileFacts, anchor: ast.expr, node: ast.expr) -> bool:
-        return ast.dump(anchor) == ast.dump(node) or self.tensors.on_one_device(facts, [anchor, node])
+        return alike(anchor, node) or self.tensors.on_one_device(facts, [anchor, node])
 
     def _doubts(self, facts: FileFacts, reads: Sequence[Read]) -> Iterator[str]:
         """What is not proven of the tensors: their device where none of them has a name, their dtypes."""

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
@@ -143,9 +143,8 @@ class Readbacks(Fact):
             passed.add(node)
             match node:
                 case ast.Name():
-                    bindings = self.project.reaching(facts, node).bindings
-                    value = bindings[0].value if len(bindings) == 1 else None
-                    if value is None or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
+                    value = self.project.reaching(facts, node).value
+                    if value is None:
                         return False
                     node = value
                 case ast.Call(args=[given, *_], keywords=named) if self.project.qualified(facts, node.func) == _MAKER:

@@ -10,7 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.earlier import used_before
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import is_above
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.whereabouts import Whereabouts
@@ -126,9 +126,8 @@ class Tensors(Fact):
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return (inner,)
             case ast.Name():
-                bound = self.project.reaching(facts, node).bindings
-                if len(bound) == 1 and bound[0].how is Bind.ASSIGN and not bound[0].path and bound[0].value is not None:
-                    return (bound[0].value,)
+                value = self.project.reaching(facts, node).value
+                return () if value is None else (value,)
         return ()
 
     def is_whole(self, facts: FileFacts, node: ast.expr) -> bool:

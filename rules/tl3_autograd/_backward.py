@@ -287,11 +287,9 @@ def _is_leaf(node: ast.expr) -> bool:
 
 def _arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
     """The ``if`` statements around a node, each with whether the node stands in its body."""
-    inner = node
-    for outer in facts.ancestors(node):
+    for inner, outer in facts.climb(node):
         if isinstance(outer, ast.If) and inner is not outer.test:
             yield outer, inner in outer.body
-        inner = outer
 
 
 def keeps_graph_for_nothing(site: Site, call: cst.Call) -> bool:

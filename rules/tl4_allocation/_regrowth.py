@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, FileFacts
 from torchlint.facts.code.nesting import around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.tree import children, names_in, subscripted, walk
@@ -35,7 +36,7 @@ class Regrowth(Fact):
             return ""
         target = stmt.targets[0]
         text = ast.unparse(target)
-        grown = [part for part in _pieces(call) if ast.unparse(part) == text]
+        grown = [part for part in _pieces(call) if alike(part, target)]
         if len(grown) != 1:
             return ""
         root = _root(grown[0])
@@ -72,29 +73,28 @@ class Regrowth(Fact):
     def _reads(self, facts: FileFacts, stmt: ast.Assign, root: ast.Name, loop: _Loop) -> Iterator[ast.AST]:
         """What a loop reads of the container or name, besides what grows it, its length and its keys."""
         own = set(walk(stmt))
-        dotted = ast.unparse(subscripted(stmt.targets[0]))
+        held = subscripted(stmt.targets[0])
+        text = ast.unparse(held)
         sides = self.loops.sides
         for part in nodes_of(inside(loop)):
-            if part in own or self._grows(facts, part, dotted):
+            if part in own or self._grows(facts, part, held):
                 continue
             if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
-                if ast.unparse(part) == dotted and not _only_asks(facts, part):
+                if alike(part, held) and not _only_asks(facts, part):
                     yield part
-            elif isinstance(part, ast.Call) and "." in dotted:
-                if sides.overlaps(sides.canonical(facts, root, dotted), sides.call(facts, part).reads):
+            elif isinstance(part, ast.Call) and "." in text:
+                if sides.overlaps(sides.canonical(facts, root, text), sides.call(facts, part).reads):
                     yield part
 
-    def _grows(self, facts: FileFacts, node: ast.AST, dotted: str) -> bool:
+    def _grows(self, facts: FileFacts, node: ast.AST, held: ast.expr) -> bool:
         """Whether an expression is a piece of a concatenation that is assigned to the same container."""
-        current: ast.AST | None = node
-        while isinstance(current, ast.expr):
-            current = facts.parent.get(current)
-        if not isinstance(current, ast.Assign) or ast.unparse(subscripted(current.targets[0])) != dotted:
+        stmt = facts.statement(node) if isinstance(node, ast.expr) else None
+        if not isinstance(stmt, ast.Assign) or not alike(subscripted(stmt.targets[0]), held):
             return False
-        value, text = current.value, ast.unparse(current.targets[0])
+        value = stmt.value
         if not isinstance(value, ast.Call) or self.loops.values.project.qualified(facts, value.func) not in _JOINS:
             return False
-        return any(ast.unparse(part) == text and node in set(walk(part)) for part in _pieces(value))
+        return any(alike(part, stmt.targets[0]) and node in set(walk(part)) for part in _pieces(value))
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:
@@ -130,20 +130,18 @@ def _bound_in(loop: _Loop) -> set[str]:
 
 def _made_longer(loop: _Loop, target: ast.expr) -> bool:
     """Whether a target is an item of a list counted from its end, ``rows[-1]``, and a loop adds elements to that."""
-    dotted = ast.unparse(subscripted(target))
     calls = (part for part in nodes_of(inside(loop)) if isinstance(part, ast.Call))
     adding = (call.func for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING)
     from_end = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.UnaryOp)
-    return from_end and any(ast.unparse(func.value) == dotted for func in adding)
+    return from_end and among(subscripted(target), (func.value for func in adding))
 
 
-def _only_asks(facts: FileFacts, node: ast.AST) -> bool:
+def _only_asks(facts: FileFacts, node: ast.expr) -> bool:
     """Whether a read only asks for a length or keys, or sets or adds an element."""
+    node = facts.items(node)
     above = facts.parent.get(node)
-    while isinstance(above, ast.Subscript) and above.value is node:
-        if not isinstance(above.ctx, ast.Load):
-            return True
-        node, above = above, facts.parent.get(above)
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return True
     if isinstance(above, ast.Attribute):
         return above.attr in _ASKING
     if isinstance(above, ast.Compare):

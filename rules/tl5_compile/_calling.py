@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -61,11 +62,7 @@ class Calling(Fact):
         if not arguments:
             return ""
         node = arguments[0]
-        if isinstance(node, ast.Name):
-            bindings = self.project.reaching(facts, node).bindings
-            if len(bindings) == 1 and bindings[0].value is not None and not bindings[0].path:
-                node = bindings[0].value
-        for part in _chain(node):
+        for part in _chain(self.project.reaching(facts, node).value or node):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
                 first = part.args[0].value if isinstance(part.args[0], ast.Constant) else None
                 if part.func.attr == "unsqueeze" and first == 0:
@@ -81,13 +78,8 @@ class Calling(Fact):
 
 def refused(facts: FileFacts, node: ast.expr) -> bool:
     """Whether the function around an expression raises for some of the values that a name or attribute may have."""
-    text = ast.unparse(node)
     tests = [part for part in walk(facts.scope_of(node).function.node) if isinstance(part, ast.If)]
-    return any(raises(part.body) and text in map(ast.unparse, _parts(part.test)) for part in tests)
-
-
-def _parts(test: ast.expr) -> Iterator[ast.expr]:
-    return (part for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute)))
+    return any(raises(part.body) and among(node, walk(part.test)) for part in tests)
 
 
 def _inputs(call: ast.Call) -> list[ast.expr]:

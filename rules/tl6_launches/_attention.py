@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -42,10 +42,8 @@ class Attention(Fact):
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
-            bindings = self.project.reaching(facts, node).bindings
-            plain = [b.value for b in bindings if b.how is Bind.ASSIGN and not b.path and b.value is not None]
-            known = bool(plain) and len(plain) == len(bindings)
-            return known and all(self._are_scores(facts, value, depth - 1) for value in plain)
+            values = self.project.reaching(facts, node).values
+            return bool(values) and all(self._are_scores(facts, value, depth - 1) for value in values)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Mult, ast.Add, ast.Sub)):
             return self._are_scores(facts, node.left, depth - 1) or (
                 isinstance(node.op, (ast.Mult, ast.Add)) and self._are_scores(facts, node.right, depth - 1)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
-from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.alike import alike, among
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -63,7 +64,7 @@ class Averages(Fact):
         if known is None:
             return None
         for other in self._elements(facts, value):
-            if ast.unparse(other) != ast.unparse(into) and self._mixes(facts, value, into, other):
+            if not alike(other, into) and self._mixes(facts, value, into, other):
                 over = self._element(facts, other)
                 return Average(
                     apart=over is not None and self._apart(facts, known, over), learned=self._is_learned(facts, known)
@@ -75,25 +76,16 @@ class Averages(Fact):
     def _mixes(self, facts: FileFacts, value: ast.expr, one: ast.expr, other: ast.expr) -> bool:
         """Whether an expression is ``a * one + b * other``, or ``one + a * (other - one)``."""
         value = self._named(facts, value)
-        first, second = ast.unparse(one), ast.unparse(other)
         terms = list(_terms(value))
         if len(terms) < 2:
             return False
-        factors = [(term, {name for name in (first, second) if _mentions(term, name)}) for term in terms]
-        products = [names for term, names in factors if _is_product(term)]
-        if any(len(names) == 2 for names in products):
-            return True
-        return {first} in products and {second} in products
+        held = [(_mentions(term, one), _mentions(term, other)) for term in terms if _is_product(term)]
+        return (True, True) in held or ((True, False) in held and (False, True) in held)
 
     def _named(self, facts: FileFacts, value: ast.expr) -> ast.expr:
         """What a name was set to just before, the expression itself for others."""
         for _ in range(_DEEPEST):
-            if not isinstance(value, ast.Name):
-                break
-            bindings = self.project.reaching(facts, value).bindings
-            if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path or not bindings[0].value:
-                break
-            value = bindings[0].value
+            value = self.project.reaching(facts, value).value or value
         return value
 
     # elements of collections ----------------------------------------------------------------------------------------
@@ -107,18 +99,13 @@ class Averages(Fact):
     def _element(self, facts: FileFacts, node: ast.expr) -> ast.expr | None:
         """The collection that a loop goes through, of ``p`` and of ``state[key]``; no gradients and no counts."""
         named = node.slice if isinstance(node, ast.Subscript) else node
-        binding = self._binding(facts, named)
-        over = self.sources.looped(facts, binding) if binding is not None else None
+        over = self.sources.looped(facts, named)
         if over is None:
             return None
         if isinstance(node, ast.Subscript):
             over = node.value
         word = last_word(over)
         return None if any(other in word for other in _OTHERS) else over
-
-    def _binding(self, facts: FileFacts, node: ast.expr) -> Binding | None:
-        bindings = self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
-        return bindings[0] if len(bindings) == 1 else None
 
     # state dicts ----------------------------------------------------------------------------------------------------
 
@@ -216,8 +203,8 @@ def _is_product(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FACTORS
 
 
-def _mentions(node: ast.expr, text: str) -> bool:
-    return any(isinstance(part, (ast.Name, ast.Subscript)) and ast.unparse(part) == text for part in walk(node))
+def _mentions(node: ast.expr, other: ast.expr) -> bool:
+    return among(other, walk(node))
 
 
 def average_of(site: Site, node: cst.CSTNode) -> Average | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.tree import is_number
 from torchlint.facts.values.values import Values
@@ -53,11 +53,8 @@ class Filling(Fact):
 
     def _made_flat(self, facts: FileFacts, base: ast.Name) -> bool:
         """Whether a name holds a new tensor of one dimension, or of a column."""
-        bindings = self.values.project.reaching(facts, base).bindings
-        made = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
-        if not isinstance(made, ast.Call) or bindings[0].path:
-            return False
-        if self.values.project.qualified(facts, made.func) not in _MADE:
+        made = self.values.project.reaching(facts, base).value
+        if not isinstance(made, ast.Call) or self.values.project.qualified(facts, made.func) not in _MADE:
             return False
         value = self.values.of(facts, base)
         column = isinstance(made.args[0], ast.Tuple) and is_number(made.args[0].elts[-1], 1) if made.args else False

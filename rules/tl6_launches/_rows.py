@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, head, inside, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, walk
@@ -118,12 +118,8 @@ class Rows(Fact):
 
     def _behind(self, facts: FileFacts, node: ast.expr, body: set[ast.AST]) -> ast.expr | None:
         """What the only binding of a name, in the same round, gives it."""
-        if not isinstance(node, ast.Name):
-            return None
-        bindings = self.project.reaching(facts, node).bindings
-        if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
-            return None
-        return bindings[0].value if bindings[0].stmt in body else None
+        value = self.project.reaching(facts, node).value
+        return value if value is not None and facts.statement(value) in body else None
 
 
 def _is_part(node: ast.Subscript) -> bool:

@@ -10,7 +10,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.tree import walk
@@ -75,13 +75,10 @@ class Enumerating(Fact):
         return self._returned(node, depth)
 
     def _named(self, facts: FileFacts, node: ast.Name, *, listed: bool, depth: int) -> str:
-        bindings = self.values.project.reaching(facts, node).bindings
-        values = [binding.value for binding in bindings if binding.how is Bind.ASSIGN and not binding.path]
-        if len(bindings) != 1 or len(values) != 1 or values[0] is None:
-            return ""
-        if isinstance(values[0], ast.List) and not values[0].elts:
+        value = self.values.project.reaching(facts, node).value
+        if isinstance(value, ast.List) and not value.elts:
             return self._appended(facts.scope_of(node).function, node.id, depth)
-        return self._whole(facts, values[0], listed=listed, depth=depth + 1)
+        return self._whole(facts, value, listed=listed, depth=depth + 1) if value is not None else ""
 
     def _returned(self, call: ast.Call, depth: int) -> str:
         """What a function of the project lists, in its own words."""

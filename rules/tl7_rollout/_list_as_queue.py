@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from torchlint import cst
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
@@ -38,7 +39,7 @@ def _shortened(stmt: ast.stmt) -> Iterator[ast.Subscript]:
                     ):
                         yield target
         case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice(lower=ast.expr(), upper=None)) as left):
-            if ast.unparse(target) == ast.unparse(left.value):
+            if alike(target, left.value):
                 yield left
 
 

@@ -19,7 +19,6 @@ from torchlint.rule.site import Site
 _FLOAT_TENSORS = frozenset({"torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor"})
 _MAKERS = function_names("torch", makes="data")
 _CASTS = frozenset({"float", "to"})
-_DEEPEST = 3
 
 
 @dataclass(eq=False, slots=True)
@@ -68,13 +67,10 @@ class Narrowing(Fact):
 
     def _row(self, facts: FileFacts, node: ast.Attribute) -> int:
         """The row of the conversion of what is read of an array."""
-        current: ast.expr = node
-        above = facts.parent.get(current)
-        depth = 0
-        while isinstance(above, ast.Subscript) and above.value is current and depth < _DEEPEST:
-            current, above, depth = above, facts.parent.get(above), depth + 1
-        if depth and isinstance(above, ast.Call) and current in above.args[:1] and self._narrows(facts, above):
-            return above.lineno
+        batch = facts.items(node)
+        call = facts.parent.get(batch)
+        if batch is not node and isinstance(call, ast.Call) and batch in call.args[:1] and self._narrows(facts, call):
+            return call.lineno
         return 0
 
     def _narrows(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -101,11 +97,8 @@ class Narrowing(Fact):
 
 def _is_written(facts: FileFacts, node: ast.Attribute) -> bool:
     """Whether a mention stores rows: ``self.x[i] = y``, ``self.x["obs"][i] = y``."""
-    current: ast.expr = node
-    above = facts.parent.get(current)
-    while isinstance(above, ast.Subscript) and above.value is current:
-        current, above = above, facts.parent.get(above)
-    return isinstance(current, ast.Subscript) and isinstance(current.ctx, ast.Store)
+    item = facts.items(node)
+    return isinstance(item, ast.Subscript) and isinstance(item.ctx, ast.Store)
 
 
 def narrowed(site: Site, call: cst.Call) -> int | None:

@@ -22,10 +22,10 @@ def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
         return False
     node = func
     if isinstance(node, ast.Name):
-        bindings = project.reaching(facts, node).bindings
-        if len(bindings) != 1 or bindings[0].how is not Bind.ELEMENT or bindings[0].value is None:
+        binding = project.reaching(facts, node).only
+        if binding is None or binding.how is not Bind.ELEMENT or binding.value is None:
             return False
-        node = bindings[0].value
+        node = binding.value
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _WALKING and node.args:
             node = (
                 node.args[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import sets_any
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
@@ -74,10 +74,8 @@ class Members(Fact):
 
     def of_parameter(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is a parameter of the function that holds it, not the object of its method."""
-        if not isinstance(node, ast.Name) or node.id == facts.scope_of(node).function.self_name:
-            return False
-        bindings = self.project.reaching(facts, node).bindings
-        return len(bindings) == 1 and bindings[0].how is Bind.PARAM
+        parameter = self.project.reaching(facts, node).parameter
+        return parameter is not None and parameter.target != facts.scope_of(node).function.self_name
 
     def _is_global(self, facts: FileFacts, name: ast.Name) -> bool:
         scope = self.project.reaching(facts, name).scope

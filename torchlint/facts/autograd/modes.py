@@ -9,7 +9,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
@@ -142,12 +142,8 @@ class Modes(Fact):
 
     def _of_bindings(self, facts: FileFacts, node: ast.Name, depth: int) -> Mode | None:
         """What a name stands for that was bound to a guard before: ``guard = torch.no_grad()``."""
-        bindings = self.project.reaching(facts, node).bindings
-        values = [b.value for b in bindings if b.how is Bind.ASSIGN and b.value is not None and not b.path]
-        if not values or len(values) < len(bindings):
-            return None
-        modes = {self.of_guard(facts, value, depth + 1) for value in values}
-        return modes.pop() if len(modes) == 1 else Mode.UNKNOWN
+        modes = {self.of_guard(facts, value, depth + 1) for value in self.project.reaching(facts, node).values}
+        return modes.pop() if len(modes) == 1 else Mode.UNKNOWN if modes else None
 
     @staticmethod
     def _of_argument(call: ast.Call, *, off_by_default: bool) -> Mode:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
@@ -172,7 +173,7 @@ class Reader:
         source = call.args[0] if call.args else None
         if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
             return
-        if source.func.attr == "state_dict" and ast.unparse(source.func.value) != ast.unparse(receiver):
+        if source.func.attr == "state_dict" and not alike(source.func.value, receiver):
             table.copy(self.tracer.of(facts, receiver), self.tracer.of(facts, source.func.value))
 
     def _copied(self, table: ModuleUses, facts: FileFacts, node: ast.expr, given: Iterable[ast.expr]) -> None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.tree import walk
@@ -86,10 +87,9 @@ class Idle(Fact):
         if isinstance(stmt, ast.Return):
             return stmt.value is node
         targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
-        texts = {ast.unparse(target) for target in targets}
         parts = (part for other in above.body for part in walk(other))
         calls = [part for part in parts if isinstance(part, ast.Call) and not _is_compile(part, node)]
-        return bool(texts) and not any(ast.unparse(part) in texts for call in calls for part in (call.func, *call.args))
+        return bool(targets) and not any(among(part, targets) for call in calls for part in (call.func, *call.args))
 
     def _reads(self, facts: FileFacts, stmt: ast.AST, target: ast.expr) -> Iterator[tuple[FileFacts, ast.expr] | None]:
         """The places that may read a target; ``None`` for one that is not followed."""
@@ -123,7 +123,7 @@ def _catches(node: ast.Try) -> bool:
 
 def _is_compile(call: ast.Call, node: ast.expr) -> bool:
     """Whether a call is the one looked at, or of the same function."""
-    return isinstance(node, ast.Call) and ast.unparse(call.func) == ast.unparse(node.func)
+    return isinstance(node, ast.Call) and alike(call.func, node.func)
 
 
 def _calls_plainly(facts: FileFacts, read: ast.expr, count: int) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope, decorators
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
@@ -131,11 +131,10 @@ class _CalleeFinder:
 
     def _sources(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.expr]:
         """What is really drawn from: a name's only value, the arguments of ``zip``, ``enumerate`` and the like."""
-        if isinstance(node, ast.Name):
-            bindings = self.project.reaching(facts, node).bindings
-            if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN and isinstance(bindings[0].value, ast.Call):
-                yield bindings[0].value
-                return
+        value = self.project.reaching(facts, node).value
+        if isinstance(value, ast.Call):
+            yield value
+            return
         yield node
         if isinstance(node, ast.Call) and not self.graph.callees.get(node):
             for argument in node.args[:3]:
@@ -212,8 +211,7 @@ class _CalleeFinder:
 
     def _made_by(self, facts: FileFacts, node: ast.Name) -> str | None:
         """The function of a library that gave what a name stands for."""
-        bindings = self.project.reaching(facts, node).bindings
-        value = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
+        value = self.project.reaching(facts, node).value
         return self.project.qualified(facts, value.func) if isinstance(value, ast.Call) else None
 
     def _may_be_function(self, node: ast.expr) -> bool:

@@ -302,6 +302,30 @@ class FileFacts:
             yield parent
             parent = self.parent.get(parent)
 
+    def climb(self, node: ast.AST, *ends: type[ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """What a node stands in, from inside to outside, each behind the part of it that holds the node.
+
+        It ends before the first node of one of some kinds.
+        """
+        child, parent = node, self.parent.get(node)
+        while parent is not None and not isinstance(parent, ends):
+            yield child, parent
+            child, parent = parent, self.parent.get(parent)
+
+    def blocks(self, node: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
+        """The blocks of statements around a node, from inside to outside, and where the node stands in each."""
+        stmt = self.statement(node)
+        while stmt is not None and stmt in self.places:
+            yield self.places[stmt]
+            stmt = self.statement(self.parent[stmt])
+
+    def items(self, node: ast.expr) -> ast.expr:
+        """What all subscripts of a node pick from it: ``x[0]["a"]`` of ``x``; of a node without any the node itself."""
+        above = self.parent.get(node)
+        while isinstance(above, ast.Subscript) and above.value is node:
+            node, above = above, self.parent.get(above)
+        return node
+
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that holds a node (itself, for a statement)."""
         current: ast.AST | None = node

@@ -85,27 +85,18 @@ def stored_before(facts: FileFacts, node: ast.AST, text: str, loop: LoopNode | N
 
     ``None`` where it may not have been.
     """
-    stmt = facts.statement(node)
-    while stmt is not None and stmt is not loop and stmt in facts.places:
-        block, index = facts.places[stmt]
+    for block, index in facts.blocks(node):
+        if block[index] is loop:
+            break
         for earlier in reversed(block[:index]):
             if isinstance(earlier, ast.Assign) and any(dotted(target) == text for target in earlier.targets):
                 return earlier.value
-        parent = facts.parent.get(stmt)
-        while parent is not None and not isinstance(parent, ast.stmt):
-            parent = facts.parent.get(parent)
-        stmt = parent
     return None
 
 
 def in_handler(facts: FileFacts, node: ast.AST) -> bool:
     """Whether a node stands in the ``except`` part of a ``try`` of its function."""
-    parent: ast.AST | None = node
-    while parent is not None and not isinstance(parent, OUTSIDE):
-        if isinstance(parent, ast.ExceptHandler):
-            return True
-        parent = facts.parent.get(parent)
-    return False
+    return any(isinstance(parent, ast.ExceptHandler) for _, parent in facts.climb(node, *OUTSIDE))
 
 
 def unconditional(top: ast.AST) -> Iterator[ast.AST]:

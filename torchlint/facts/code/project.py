@@ -72,9 +72,9 @@ class Project(Fact):
 
     # names ----------------------------------------------------------------------------------------------------------
 
-    def reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
-        """Bindings that may reach a name where it is read."""
-        return self._definitions.reaching(facts, name)
+    def reaching(self, facts: FileFacts, node: ast.AST) -> Reaching:
+        """Bindings that may reach a name where it is read; none of any other node."""
+        return self._definitions.reaching(facts, node)
 
     def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
         """Bindings in a loop that may reach a name where the loop reads it."""

@@ -35,6 +35,30 @@ class Reaching:
     bindings: tuple[Binding, ...]
     scope: Scope | None
 
+    @property
+    def only(self) -> Binding | None:
+        """The binding that a use sees in any case; ``None`` where it may see several, or none."""
+        return self.bindings[0] if len(self.bindings) == 1 else None
+
+    @property
+    def value(self) -> ast.expr | None:
+        """The expression that a name stands for in any case: one assignment gives it all of that."""
+        only = self.only
+        return only.value if only is not None and only.how is Bind.ASSIGN and not only.path else None
+
+    @property
+    def values(self) -> tuple[ast.expr, ...]:
+        """All expressions that a name may stand for; none where something else than such an assignment may bind it."""
+        plain = [each for each in self.bindings if each.how is Bind.ASSIGN and not each.path]
+        found = tuple(each.value for each in plain if each.value is not None)
+        return found if len(found) == len(self.bindings) else ()
+
+    @property
+    def parameter(self) -> Binding | None:
+        """The parameter that a name is, as its caller gave it."""
+        only = self.only
+        return only if only is not None and only.how is Bind.PARAM else None
+
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
@@ -52,17 +76,17 @@ _NOWHERE = Reaching((), None)
 class Definitions:
     """Answers which bindings reach a use, with a memory of uses and of what each name is bound by."""
 
-    _uses: dict[ast.Name, Reaching] = field(default_factory=dict)
+    _uses: dict[ast.AST, Reaching] = field(default_factory=dict)
     _rounds: dict[tuple[ast.Name, Loop], Rounds] = field(default_factory=dict)
     _finders: dict[tuple[Scope, str], _Finder] = field(default_factory=dict)
     _whole: dict[tuple[Scope, str], Reaching] = field(default_factory=dict)
     _lasting: dict[tuple[Scope, str], list[Binding]] = field(default_factory=dict)
 
-    def reaching(self, facts: FileFacts, name: ast.Name) -> Reaching:
-        """The bindings that may give a name its value where it is read."""
-        found = self._uses.get(name)
+    def reaching(self, facts: FileFacts, node: ast.AST) -> Reaching:
+        """The bindings that may give a name its value where it is read; none of any other node."""
+        found = self._uses.get(node)
         if found is None:
-            found = self._uses[name] = self._reaching(facts, name)
+            found = self._uses[node] = self._reaching(facts, node) if isinstance(node, ast.Name) else _NOWHERE
         return found
 
     def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:

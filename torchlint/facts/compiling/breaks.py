@@ -105,9 +105,7 @@ def settled(project: Project, group: frozenset[str], what: str) -> bool:
 
 def _jumps(facts: FileFacts, node: ast.expr) -> bool:
     """Whether a branch depends on an expression; an assertion with a plain message is traced without one."""
-    child: ast.AST = node
-    above = facts.parent.get(child)
-    while above is not None:
+    for child, above in facts.climb(node):
         match above:
             case ast.If() | ast.While() | ast.IfExp():
                 return above.test is child
@@ -119,7 +117,7 @@ def _jumps(facts: FileFacts, node: ast.expr) -> bool:
             case ast.BoolOp(values=values) if child is not values[-1]:
                 return True
             case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-                child, above = above, facts.parent.get(above)
+                continue
             case _:
                 return False
     return False

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.closure import Closure
 from torchlint.facts.code.graph import CallGraph
@@ -165,18 +166,17 @@ class Bypasses(Fact):
         stmt = facts.statement(compilation.place)
         if not isinstance(stmt, ast.Assign) or not isinstance(given, (ast.Name, ast.Attribute)):
             return
-        text = ast.unparse(given)
-        if text not in map(ast.unparse, stmt.targets) or self.values.of(facts, given).kind is Kind.FUNCTION:
+        if not among(given, stmt.targets) or self.values.of(facts, given).kind is Kind.FUNCTION:
             return
         function = facts.scope_of(stmt).function
         for call in function.calls:
             for node in [*call.args, *(keyword.value for keyword in call.keywords)]:
-                if ast.unparse(node) != text or not is_before(facts, node, stmt):
+                if not alike(node, given) or not is_before(facts, node, stmt):
                     continue
                 place = self._run_later(facts, node)
                 if place is not None:
                     compiled = Hop(facts.path, stmt.lineno, function.qualname)
-                    yield call, Taken((text,), compiled, self._hop(place))
+                    yield call, Taken((ast.unparse(given),), compiled, self._hop(place))
 
     def _run_later(self, facts: FileFacts, node: ast.expr) -> tuple[FileFacts, ast.Call] | None:
         """A hot call of what an attribute keeps of an argument."""

@@ -8,6 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import SAME
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
@@ -127,10 +128,9 @@ class Holders(Fact):
 
     def _of_name(self, facts: FileFacts, stmt: ast.AST, target: ast.Attribute) -> Iterator[Held]:
         """``model.policy`` in the same function, of a ``model`` whose class is not known."""
-        text = ast.unparse(target)
         for where, read in self.mentions.of_field(facts, "", target.attr):
             same = where is facts and facts.scope_of(read).function is facts.scope_of(target).function
-            if same and ast.unparse(read) == text and not is_before(facts, read, stmt):
+            if same and alike(read, target) and not is_before(facts, read, stmt):
                 yield where, read
 
     def _handed(self, call: ast.Call, node: ast.expr) -> Iterator[Held]:

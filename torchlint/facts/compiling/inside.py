@@ -10,6 +10,7 @@ from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, decorators
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
@@ -145,12 +146,9 @@ def _is_off(node: ast.expr) -> bool:
 
 def _asks(facts: FileFacts, node: ast.AST) -> bool:
     """Whether a condition around a node asks whether the code is being compiled."""
-    for above in facts.ancestors(node):
+    for _, above in facts.climb(node, *FUNCTIONS):
         if isinstance(above, (ast.If, ast.IfExp, ast.BoolOp)):
-            test = above if isinstance(above, ast.BoolOp) else above.test
-            for part in walk(test):
-                if isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in _ASKING:
-                    return True
-        elif isinstance(above, FUNCTIONS):
-            return False
+            parts = walk(above if isinstance(above, ast.BoolOp) else above.test)
+            if any(isinstance(part, ast.Call) and last_name(part.func) in _ASKING for part in parts):
+                return True
     return False

@@ -229,9 +229,10 @@ class Sources(Fact):
         for value in values:
             yield Spot(function.file, value, spot.path, calls, label=Label.RETURN)
 
-    def looped(self, facts: FileFacts, binding: Binding) -> ast.expr | None:
-        """What gives the elements that a loop binds to a name, inside ``zip``, ``enumerate`` and the like."""
-        if binding.how is not Bind.ELEMENT or binding.value is None:
+    def looped(self, facts: FileFacts, node: ast.AST) -> ast.expr | None:
+        """What gives the elements that one loop binds to a name, inside ``zip``, ``enumerate`` and the like."""
+        binding = self.project.reaching(facts, node).only
+        if binding is None or binding.how is not Bind.ELEMENT or binding.value is None:
             return None
         return self.drawn(Spot(facts, binding.value, (None, *binding.path))).node
 

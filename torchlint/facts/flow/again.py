@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import COMPREHENSIONS, NESTED, Bind, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
 from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import children, names_in, walk
@@ -135,10 +136,9 @@ class Again(Fact):
         return drawn or bool(words & _CHANCE and not _TOSSES.isdisjoint(words))
 
     def _is_random(self, facts: FileFacts, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            bindings = self.autograd.project.reaching(facts, node).bindings
-            value = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
-            return value is not None and not isinstance(value, ast.Name) and self._is_random(facts, value)
+        value = self.autograd.project.reaching(facts, node).value
+        if value is not None:
+            return not isinstance(value, ast.Name) and self._is_random(facts, value)
         if not isinstance(node, ast.Call):
             return False
         name = self.autograd.project.qualified(facts, node.func) or ""
@@ -147,8 +147,7 @@ class Again(Fact):
 
 def _equals(facts: FileFacts, call: ast.Call) -> Iterator[ast.Call]:
     """The calls of the same function that read as one does."""
-    text = ast.dump(call)
-    return (other for other in facts.scope_of(call).function.calls if other is not call and ast.dump(other) == text)
+    return (other for other in facts.scope_of(call).function.calls if other is not call and alike(other, call))
 
 
 def _place(call: ast.Call) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, FUNCTIONS, LOOPS, NESTED, Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.model import COMPREHENSIONS, FUNCTIONS, LOOPS, NESTED, FileFacts, Scope, decorators
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
@@ -49,13 +49,10 @@ class Clocks(Fact):
         block, index = facts.places[start]
         stmt = facts.statement(call)
         last = self._parts(facts, _header(stmt), 0, before=call) if stmt is not None else NOTHING
-        while isinstance(stmt, ast.stmt) and not last:
-            around, place = facts.places.get(stmt, ([], 0))
-            first = index + 1 if around is block else 0
-            last = self._block(facts, around[first:place])
-            if around is block:
+        for around, place in facts.blocks(call):
+            last = last or self._block(facts, around[index + 1 if around is block else 0 : place])
+            if last or around is block:
                 break
-            stmt = facts.statement(facts.parent[stmt])
         return "" if last == WAITS else last
 
     def warms_up(self, facts: FileFacts, call: ast.Call, compiled: frozenset[str]) -> str:
@@ -107,16 +104,10 @@ class Clocks(Fact):
     def _start(self, facts: FileFacts, call: ast.Call) -> ast.stmt | None:
         """The statement that reads the clock first, where the difference of two readings is taken."""
         for taken in self._differences(facts, call):
-            if isinstance(taken.right, ast.Name):
-                bindings = self.autograd.project.reaching(facts, taken.right).bindings
-                if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN and self._is_clock(facts, bindings[0].value):
-                    stmt = bindings[0].stmt
-                    if (
-                        isinstance(stmt, ast.stmt)
-                        and stmt in facts.places
-                        and facts.scope_of(stmt) is self._own(facts, call)
-                    ):
-                        return stmt
+            first = self.autograd.project.reaching(facts, taken.right).value
+            stmt = facts.statement(first) if first is not None and self._is_clock(facts, first) else None
+            if stmt is not None and stmt in facts.places and facts.scope_of(stmt) is self._own(facts, call):
+                return stmt
         return None
 
     def _own(self, facts: FileFacts, node: ast.AST) -> Scope:
@@ -129,9 +120,8 @@ class Clocks(Fact):
             yield above
         if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
             for part in walk(self._own(facts, call).node):
-                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) and isinstance(part.left, ast.Name):
-                    bindings = self.autograd.project.reaching(facts, part.left).bindings
-                    if [binding.stmt for binding in bindings] == [above]:
+                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub):
+                    if self.autograd.project.reaching(facts, part.left).value is call:
                         yield part
 
     def _is_clock(self, facts: FileFacts, node: ast.expr | None) -> bool:

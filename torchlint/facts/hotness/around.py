@@ -13,10 +13,7 @@ from torchlint.facts.code.relaying import fans_out
 
 def around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function that hold a node."""
-    current = scope.file.parent.get(node)
-    while current is not None and current is not scope.node:
-        yield current
-        current = scope.file.parent.get(current)
+    return takewhile(lambda current: current is not scope.node, scope.file.ancestors(node))
 
 
 def branches(scope: Scope, node: ast.AST) -> list[ast.If]:
@@ -36,9 +33,9 @@ def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.Asy
 
 def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | None:
     """The innermost loop of the same function that runs a node in its body."""
-    child, current = node, facts.parent.get(node)
-    while current is not None and current is not scope.node:
+    for child, current in facts.climb(node):
+        if current is scope.node:
+            break
         if runs_each_time(current, child) and not fans_out(node, current):
             return current
-        child, current = current, facts.parent.get(current)
     return None

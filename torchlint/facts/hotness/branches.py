@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import COMPREHENSIONS
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import walk
@@ -107,7 +108,7 @@ def restarts(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     if few or not isinstance(counter, (ast.Name, ast.Attribute)):
         return False
     starts = (stmt for stmt in block if isinstance(stmt, ast.Assign) and _is_zero(stmt.value))
-    return ast.unparse(counter) in (ast.unparse(target) for stmt in starts for target in stmt.targets)
+    return among(counter, (target for stmt in starts for target in stmt.targets))
 
 
 def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
@@ -179,11 +180,9 @@ def empties(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     length = test.left
     if not (isinstance(length, ast.Call) and isinstance(length.func, ast.Name) and length.func.id == "len"):
         return False
-    full = {ast.unparse(argument) for argument in length.args}
+    full = length.args
     for stmt in block:
         if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.List) and not stmt.value.elts:
-            if any(ast.unparse(target) in full for target in stmt.targets):
+            if any(among(target, full) for target in stmt.targets):
                 return True
-    return any(
-        isinstance(f, ast.Attribute) and f.attr == "clear" and ast.unparse(f.value) in full for f in _calls(block)
-    )
+    return any(isinstance(f, ast.Attribute) and f.attr == "clear" and among(f.value, full) for f in _calls(block))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.signatures import starred
@@ -120,10 +120,9 @@ def _choice(
 
 def _parameter(project: Project, facts: FileFacts, name: ast.Name) -> Binding | None:
     """The parameter of the function around a name that the name reads, where nothing but the call sets it."""
-    bindings = project.reaching(facts, name).bindings
-    binding = next(iter(bindings)) if len(bindings) == 1 else None
+    binding = project.reaching(facts, name).parameter
     scope = facts.scope_of(name).function
-    if binding is None or binding.how is not Bind.PARAM or binding.scope is not scope:
+    if binding is None or binding.scope is not scope:
         return None
     return binding if binding.target in scope.params and binding.target != scope.self_name else None
 

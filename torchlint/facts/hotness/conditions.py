@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Container
 
+from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.code.tree import is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
 from torchlint.models import Word, last_names, method_names
 
@@ -213,13 +214,9 @@ def is_out_of_range(test: ast.expr) -> bool:
     if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.Or):
         return False
     compared = [t for t in test.values if isinstance(t, ast.Compare) and len(t.ops) == 1]
-    below = {
-        ast.unparse(t.left)
-        for t in compared
-        if isinstance(t.ops[0], ast.Lt) and isinstance(t.comparators[0], ast.Constant) and t.comparators[0].value == 0
-    }
-    above = {ast.unparse(t.left) for t in compared if isinstance(t.ops[0], (ast.Gt, ast.GtE))}
-    return bool(below & above)
+    below = [t.left for t in compared if isinstance(t.ops[0], ast.Lt) and is_number(t.comparators[0], 0)]
+    above = [t.left for t in compared if isinstance(t.ops[0], (ast.Gt, ast.GtE))]
+    return any(among(each, above) for each in below)
 
 
 def is_not(test: ast.expr, recognise: Callable[[ast.expr], bool]) -> bool:

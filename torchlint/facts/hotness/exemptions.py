@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from torchlint.facts.code.alike import among
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.naming import rightmost_name
@@ -106,9 +107,8 @@ def _primes(at: WorkCall) -> bool:
     methods = {other.func.attr for other in scope.calls if isinstance(other.func, ast.Attribute)}
     if call.func.attr != "step" or "backward" in methods or at.loop is not None:
         return False
-    optimizer = ast.unparse(call.func.value)
     made = (target for stmt in _assigned(scope) if stmt.lineno < call.lineno for target in stmt.targets)
-    return any(ast.unparse(target) == optimizer for target in made)
+    return among(call.func.value, made)
 
 
 def _assigned(scope: Scope) -> Iterator[ast.Assign]:
@@ -182,10 +182,7 @@ def resets(scope: Scope) -> list[ast.Attribute]:
 def starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     """Whether a function resets an environment before it steps it, whatever comes: it tries the environment out."""
     assert isinstance(step.func, ast.Attribute)
-    if not resets:
-        return False
-    env = ast.unparse(step.func.value)
-    return any(reset.lineno < step.lineno and ast.unparse(reset.value) == env for reset in resets)
+    return among(step.func.value, (reset.value for reset in resets if reset.lineno < step.lineno))
 
 
 def at_intervals(scope: Scope, node: ast.AST) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -194,8 +195,7 @@ class Flags:
         if method.method_of is None or branching is None or not isinstance(flag.value, ast.Name):
             return None
         block, place = facts.places.get(branching, ((), 0))
-        name = ast.unparse(flag)
-        raised = [*_raised(branching.body, name, unset), *_raised(block[place + 1 :], name, unset)]
+        raised = [*_raised(branching.body, flag, unset), *_raised(block[place + 1 :], flag, unset)]
         if flag.value.id != method.self_name or not raised or self.project.outside.get(flag.attr):
             return None
         stores = list(stores_of(self.project, method.method_of.dotted, flag.attr))
@@ -234,7 +234,7 @@ def _raised(block: Sequence[ast.stmt], flag: str, unset: int) -> Iterator[ast.st
     for stmt in block:
         match stmt:
             case ast.Assign(targets=[target], value=ast.Constant(value=int(given))) if given != unset:
-                if ast.unparse(target) == flag:
+                if alike(target, flag):
                     yield stmt
         if any(isinstance(node, ast.Return) for node in walk(stmt)):
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import LOOPS, Bind, FileFacts
 from torchlint.facts.code.tree import conjuncts, is_number, names_in, walk
 from torchlint.models import Word
@@ -222,14 +223,13 @@ def _loop_counted_by_hand(counter: ast.expr, facts: FileFacts) -> ast.AST | None
     """The loop around a comparison that adds to a counter in each round, and sets it to nothing else: ``step += 1``."""
     if not isinstance(counter, (ast.Name, ast.Attribute)):
         return None
-    name = ast.unparse(counter)
     for loop in facts.ancestors(counter):
         if not isinstance(loop, LOOPS):
             continue
-        adds = [stmt for stmt in loop.body if isinstance(stmt, ast.AugAssign) and ast.unparse(stmt.target) == name]
+        adds = [stmt for stmt in loop.body if isinstance(stmt, ast.AugAssign) and alike(stmt.target, counter)]
         if adds:
             sets = [n for n in walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)]
-            alone = len(adds) == 1 == sum(ast.unparse(target) == name for target in sets)
+            alone = len(adds) == 1 == sum(alike(target, counter) for target in sets)
             return loop if alone and isinstance(adds[0].op, ast.Add) else None
     return None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import field
+from itertools import takewhile
 
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
-from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness import environments
@@ -242,13 +243,10 @@ def _command(facts: FileFacts, branching: ast.If) -> bool:
 
 def _gated(guards: Guards, facts: FileFacts, node: ast.AST) -> bool:
     """Whether a node stands under a condition that makes it seldom."""
-    child = node
-    current = facts.parent.get(node)
-    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, *LOOPS)):
-        if isinstance(current, ast.If) and child in current.body and guards.bound(current.test, facts) is not None:
-            return True
-        child, current = current, facts.parent.get(current)
-    return False
+    return any(
+        isinstance(current, ast.If) and child in current.body and guards.bound(current.test, facts) is not None
+        for child, current in facts.climb(node, *FUNCTIONS, *LOOPS)
+    )
 
 
 def _protocols(project: Project, roots: Roots) -> None:
@@ -298,10 +296,8 @@ def _loops_of(facts: FileFacts, roots: Roots) -> list[ast.AST]:
 
 
 def _mark_outer(facts: FileFacts, node: ast.AST, roots: Roots, by_node: Mapping[ast.AST, Scope], steps: bool) -> None:
-    current = facts.parent.get(node)
-    while current is not None and current not in by_node:
+    for current in takewhile(lambda each: each not in by_node, facts.ancestors(node)):
         if isinstance(current, LOOPS) and current not in roots.loops:
             roots.episodes.add(current)
             if steps:
                 roots.programs.add(facts.scope_of(current).function)
-        current = facts.parent.get(current)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import names_in, walk
@@ -39,10 +40,10 @@ def _grows(node: ast.AST) -> bool:
         case ast.Assign(
             targets=[ast.Name() | ast.Attribute() as target], value=ast.Call(func=func, args=[first, _, *_])
         ) if last_name(func) == "pad":
-            return ast.unparse(first) == ast.unparse(target)
+            return alike(first, target)
         case ast.Assign(
             targets=[ast.Name() | ast.Attribute() as target],
             value=ast.Call(func=func, args=[ast.List(elts=[first, _, *_]) | ast.Tuple(elts=[first, _, *_]), *_]),
         ):
-            return last_name(func) in _JOINING and ast.unparse(first) == ast.unparse(target)
+            return last_name(func) in _JOINING and alike(first, target)
     return False

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
@@ -132,8 +133,7 @@ class Batching(Fact):
             return not isinstance(func.slice, (ast.Constant, ast.Slice)) and self._alike(facts, func.value)
         if not isinstance(func, ast.Name):
             return False
-        bindings = self.project.reaching(facts, func).bindings
-        over = self.sources.looped(facts, bindings[0]) if len(bindings) == 1 else None
+        over = self.sources.looped(facts, func)
         return over is not None and self._alike(facts, over)
 
     def _is_output(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -162,14 +162,14 @@ class Batching(Fact):
             read = {part.id for part in walk(value.elt) if isinstance(part, ast.Name)}
             return isinstance(value.elt, ast.Call) and not bound & read
         if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 2:
-            return len({ast.unparse(part) for part in value.elts}) == 1 and isinstance(value.elts[0], ast.Call)
+            first = value.elts[0]
+            return isinstance(first, ast.Call) and all(alike(first, part) for part in value.elts)
         return False
 
 
 def _alike(call: ast.Call, parts: list[ast.AST]) -> Iterator[ast.Call]:
     """The calls in a loop of the same network as one of them, itself too: a loop for a recurrence holds other ways."""
-    func = ast.unparse(call.func)
-    return (part for part in parts if isinstance(part, ast.Call) and ast.unparse(part.func) == func)
+    return (part for part in parts if isinstance(part, ast.Call) and alike(part.func, call.func))
 
 
 def _is_of_head(loop: LoopNode, node: ast.expr) -> bool:

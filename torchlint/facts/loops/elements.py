@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
@@ -59,11 +60,10 @@ class Elements(Fact):
 
     def _iterated(self, facts: FileFacts, name: ast.Name, loops: list[LoopNode]) -> ast.expr | None:
         """What a loop goes over that binds a name."""
-        bindings = self.project.reaching(facts, name).bindings
-        over = self.sources.looped(facts, bindings[0]) if len(bindings) == 1 else None
-        if over is None:
+        over, binding = self.sources.looped(facts, name), self.project.reaching(facts, name).only
+        if over is None or binding is None:
             return None
-        return over if bindings[0].stmt in loops or isinstance(bindings[0].stmt, ast.comprehension) else None
+        return over if binding.stmt in loops or isinstance(binding.stmt, ast.comprehension) else None
 
     def counted(self, facts: FileFacts, value: ast.expr, first: ast.expr) -> bool:
         """Whether an index is what an enclosing loop counts, ``i`` or ``i + 1``, and ``value`` was made outside it."""
@@ -155,20 +155,19 @@ class Elements(Fact):
             return False
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
         places = [target for target in targets if isinstance(target, ast.Subscript)]
-        filled, elements = {ast.unparse(place.value) for place in places}, set(map(ast.unparse, places))
         names = {target.id for target in targets if isinstance(target, ast.Name)}
         reads = list(self._reads(facts, loop, stmt.value))
         if not any(self._is_element(facts, part) for part in reads):
             return False
         for part in reads:
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and (part.id in names or elements):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and (part.id in names or places):
                 before = self.project.rounds(facts, part, loop).before
                 if part.id in names and any(binding.stmt is stmt for binding in before):
                     return True
-                if any(binding.value is not None and ast.unparse(binding.value) in elements for binding in before):
+                if any(binding.value is not None and among(binding.value, places) for binding in before):
                     return True  # ``last`` of ``found[i] = x[i] + last``, ``last = found[i]``
             if isinstance(part, ast.Subscript) and isinstance(first_index(part), ast.BinOp):
-                if ast.unparse(part.value) in filled:
+                if among(part.value, (place.value for place in places)):
                     return True
         return False
 

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import field
 
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.naming import own_mentions
@@ -109,8 +110,8 @@ class Follower:
         if isinstance(func, ast.Attribute) and self.values.of(self.facts, func.value).kind is Kind.ENV:
             self.ends.add(Ends.NEXT)
         for text in sorted(effects.writes):
-            same = [part for part in self._calls() if ast.unparse(part.func) == ast.unparse(func)]
-            within = {part for one in same for part in walk(one)}
+            calls = (part for part in self.body if isinstance(part, ast.Call) and alike(part.func, func))
+            within = {part for one in calls for part in walk(one)}
             read = any(part not in within for part in self._readers(text))
             answered = self.sides.overlaps(text, effects.reads) and not isinstance(
                 self.facts.parent.get(call), ast.Expr
@@ -244,9 +245,6 @@ class Follower:
             return bool(turns.same) and not turns.before
         return stored_before(self.facts, node, text, self.loop) is not None
 
-    def _calls(self) -> Iterator[ast.Call]:
-        return (part for part in self.body if isinstance(part, ast.Call))
-
     def _readers(self, text: str) -> Iterator[ast.expr]:
         """Expressions in the loop that read a piece of state."""
         for part in self.body:
@@ -266,13 +264,12 @@ class Follower:
         above = self.facts.parent.get(node)
         return isinstance(above, ast.Call) and above.func is node
 
-    def _adds(self, node: ast.AST) -> bool:
+    def _adds(self, node: ast.expr) -> bool:
         """Whether a read is only there to add to a container or to set one of its items."""
+        node = self.facts.items(node)
         above = self.facts.parent.get(node)
-        while isinstance(above, ast.Subscript) and above.value is node:
-            if not isinstance(above.ctx, ast.Load):
-                return True
-            node, above = above, self.facts.parent.get(above)
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            return True
         if isinstance(node, ast.Call):
             return isinstance(node.func, ast.Attribute) and node.func.attr in _ADDING
         if isinstance(above, ast.Attribute):

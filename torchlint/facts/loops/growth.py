@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, code_of, stored_before
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -86,9 +87,9 @@ class Growth(Fact):
         stmt = facts.parent.get(sum_)
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
             return ""
-        text = ast.unparse(stmt.targets[0])
-        same = ast.unparse(other) == text and ast.unparse(node) != text
-        return text if same and self._lasts(facts, node, other, anew) else ""
+        target = stmt.targets[0]
+        same = alike(other, target) and not alike(node, target)
+        return ast.unparse(target) if same and self._lasts(facts, node, other, anew) else ""
 
     # collections ----------------------------------------------------------------------------------------------------
 
@@ -140,11 +141,8 @@ class Growth(Fact):
 
     def _is_parameter(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a name is a parameter as the caller gave it, of a function whose callers are known."""
-        if not isinstance(node, ast.Name):
-            return False
-        bindings = self.project.reaching(facts, node).bindings
-        scope = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
-        return scope is not None and bool(self.graph.callers.get(scope))
+        parameter = self.project.reaching(facts, node).parameter
+        return parameter is not None and parameter.scope in self.graph.callers
 
     def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, anew: bool) -> bool:
         """Whether what an expression is added to outlives the function, or a round of a loop (that makes it again)."""

@@ -8,8 +8,9 @@ from dataclasses import field
 from functools import cached_property
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
 from torchlint.facts.code.room import roomy
@@ -120,12 +121,11 @@ class Loops(Fact):
             wrapped = isinstance(func, ast.Name) and func.id in _WRAPPERS and over.args
             return bool(wrapped) and any(self._is_few(facts, part) for part in over.args)
         if isinstance(over, ast.Name):
-            bindings = self.values.project.reaching(facts, over).bindings
-            values = [b.value for b in bindings if b.how is Bind.ASSIGN and not b.path and b.value is not None]
-            if bindings and len(values) == len(bindings):
-                shown = all(isinstance(value, (ast.Tuple, ast.List)) and value.elts for value in values)
-                if shown or all(isinstance(value, ast.Call) and self._is_gathered(facts, value) for value in values):
-                    return all(self._is_few(facts, value) for value in values)
+            values = self.values.project.reaching(facts, over).values
+            shown = all(isinstance(value, (ast.Tuple, ast.List)) and value.elts for value in values)
+            gathered = all(isinstance(value, ast.Call) and self._is_gathered(facts, value) for value in values)
+            if values and (shown or gathered):
+                return all(self._is_few(facts, value) for value in values)
         value = self.values.of(facts, over)
         return value.kind in (Kind.DICT, Kind.MODULE) or (value.kind is Kind.TUPLE and len(value.items) > 1)
 
@@ -137,12 +137,11 @@ def _goes_over_keys(loop: LoopNode, over: ast.expr) -> bool:
     target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
     if isinstance(loop, COMPREHENSIONS):
         target = loop.generators[0].target
-    text = ast.unparse(over)
     return isinstance(target, ast.Name) and any(
         isinstance(part, ast.Subscript)
         and isinstance(part.slice, ast.Name)
         and part.slice.id == target.id
-        and ast.unparse(part.value) == text
+        and alike(part.value, over)
         for part in nodes_of(inside(loop))
     )
 
@@ -330,11 +329,11 @@ class _Needing:
         for _, appended in self.facts.scope_of(binding.stmt).function.appends.get(name, ()):
             if appended in self.body:
                 self.follow(appended)
-        above = self.facts.parent.get(binding.stmt)
-        while above is not None and above is not self.loop and not isinstance(above, OUTSIDE):
+        for _, above in self.facts.climb(binding.stmt, *OUTSIDE):
+            if above is self.loop:
+                break
             if isinstance(above, (ast.If, ast.While)):
                 self.follow(above.test)
-            above = self.facts.parent.get(above)
 
     def _chain(self, node: ast.Attribute) -> None:
         """An attribute: set before in this round, or left by an earlier one where the loop writes it at all."""

@@ -141,12 +141,12 @@ class Pacing(Fact):
 
     def _is_each_time(self, facts: FileFacts, node: ast.AST, top: ast.AST) -> bool:
         """Whether no condition between a node and what holds it is known to be true seldom."""
-        child, above = node, facts.parent.get(node)
-        while above is not None and above is not top:
+        for child, above in facts.climb(node):
+            if above is top:
+                return True
             if isinstance(above, ast.If) and (child in above.orelse or not self._is_open(facts, above)):
                 return False
-            child, above = above, facts.parent.get(above)
-        return above is top
+        return False
 
     def _is_open(self, facts: FileFacts, branch: ast.If) -> bool:
         """Whether a condition, once true, stays so: a warm-up, not an interval or a full buffer."""
@@ -172,13 +172,12 @@ def _fresh(loop: LoopNode, step: ast.Call) -> set[str]:
 
 def _is_handed_on(facts: FileFacts, name: ast.Name) -> bool:
     """Whether a name is an argument of a call, or is put into a container."""
-    child: ast.AST = name
-    above = facts.parent.get(name)
-    while isinstance(above, ast.expr):
+    for child, above in facts.climb(name):
         if isinstance(above, ast.Call) and child is not above.func:
             return True
-        child, above = above, facts.parent.get(above)
-    return isinstance(above, ast.Assign) and any(isinstance(target, ast.Subscript) for target in above.targets)
+        if not isinstance(above, ast.expr):
+            return isinstance(above, ast.Assign) and any(isinstance(target, ast.Subscript) for target in above.targets)
+    return False
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -210,14 +210,9 @@ class Sides(Fact):
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
-        if not isinstance(root, ast.Name):
-            return text
-        bindings = self.project.reaching(facts, root).bindings
-        if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN and not bindings[0].path:
-            value = bindings[0].value
-            if isinstance(value, ast.Attribute) and (longer := dotted(value)):
-                return longer + text[len(root.id) :]
-        return text
+        value = self.project.reaching(facts, root).value
+        longer = dotted(value) if isinstance(value, ast.Attribute) else ""
+        return longer + text[len(text.partition(".")[0]) :] if longer else text
 
     # functions ------------------------------------------------------------------------------------------------------
 

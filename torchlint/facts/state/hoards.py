@@ -68,13 +68,10 @@ class Hoards(Fact):
     def in_memory(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a dataset is a ``TensorDataset``, or one of the project whose items are only indexed."""
         value = self.values.of(facts, node)
-        built = node if isinstance(node, ast.Call) else None
-        if isinstance(node, ast.Name):
-            given = [b.value for b in self.values.project.reaching(facts, node).bindings]
-            built = given[0] if len(given) == 1 and isinstance(given[0], ast.Call) else None
-        if built is not None and self.values.project.qualified(facts, built.func) in _TENSORS:
-            return True
         project = self.values.project
+        built = project.reaching(facts, node).value or node
+        if isinstance(built, ast.Call) and project.qualified(facts, built.func) in _TENSORS:
+            return True
         if value.name not in project.classes or (_DATASETS | _TENSORS).isdisjoint(project.ancestry(value.name)):
             return False
         items = [b.scope for cls in project.family(value.name) for b in cls.bindings.get("__getitem__", ())]
@@ -123,12 +120,10 @@ class Hoards(Fact):
         """Whether a mention neither empties nor trims, nor hands the collection to code that may."""
         if isinstance(node.ctx, ast.Store):
             return facts.scope_of(node).function.name == "__init__"
-        current: ast.expr = node
+        current = facts.items(node)
         above = facts.parent.get(current)
-        while isinstance(above, ast.Subscript) and above.value is current:
-            if not isinstance(above.ctx, ast.Load):
-                return False
-            current, above = above, facts.parent.get(above)
+        if isinstance(current, ast.Subscript) and not isinstance(current.ctx, ast.Load):
+            return False
         if isinstance(above, ast.Attribute):
             call = facts.parent.get(above)
             return isinstance(call, ast.Call) and call.func is above and above.attr in _READING

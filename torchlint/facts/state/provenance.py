@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.alike import alike
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
@@ -58,8 +59,7 @@ class Provenance(Fact):
         ``parameters`` in ``for p in net.parameters()`` and in ``for n, p in net.named_parameters()`` (without
         ``named_``), ``params`` in ``for p in group["params"]``; through ``zip`` and ``enumerate``.
         """
-        bindings = self._bindings(facts, node)
-        over = self.sources.looped(facts, bindings[0]) if len(bindings) == 1 else None
+        over = self.sources.looped(facts, node)
         return "" if over is None else last_word(over).removeprefix("named_")
 
     def made_before(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -67,7 +67,7 @@ class Provenance(Fact):
         if isinstance(node, ast.Attribute):
             return not self._set_above(facts, node)
         often = self.heat.frequency(facts, node)
-        bindings = self._bindings(facts, node)
+        bindings = self.project.reaching(facts, node).bindings
         return bool(bindings) and all(
             binding.how is Bind.PARAM
             or self.heat.frequency(facts, binding.stmt) < often
@@ -86,16 +86,15 @@ class Provenance(Fact):
             for cls in self.project.family(owner.dotted)
             for store in cls.stores.get(node.attr, ())
         }
-        stmt: ast.AST | None = facts.statement(node)
-        while isinstance(stmt, ast.stmt) and stmt is not function.node:
-            block, place = facts.places[stmt]
+        for block, place in facts.blocks(node):
+            if block[place] is function.node:
+                break
             for above in block[:place]:
                 for part in walk(above):
-                    if isinstance(part, ast.Attribute) and ast.dump(part.value) == ast.dump(node.value):
+                    if isinstance(part, ast.Attribute) and alike(part.value, node.value):
                         called = part.attr in setters and isinstance(part.ctx, ast.Load)
                         if called or (part.attr == node.attr and isinstance(part.ctx, ast.Store)):
                             return True
-            stmt = facts.statement(facts.parent[stmt])
         return False
 
     def read_back(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -113,10 +112,7 @@ class Provenance(Fact):
         if isinstance(node, ast.BinOp):
             return self._all(facts, [node.left, node.right])
         if isinstance(node, ast.Name):
-            bindings = self._bindings(facts, node)
-            if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
-                return False
-            value = bindings[0].value
+            value = self.project.reaching(facts, node).value
             if value is None or not self._read_once(facts, node) or self.made_before(facts, node):
                 return False  # read back once and drawn from often
             return self._read_back_before(facts, value)
@@ -171,9 +167,6 @@ class Provenance(Fact):
 
     def _kind(self, facts: FileFacts, node: ast.expr) -> Kind:
         return self.values.of(facts, node).kind
-
-    def _bindings(self, facts: FileFacts, node: ast.expr) -> tuple[Binding, ...]:
-        return self.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
 
     def _read_once(self, facts: FileFacts, name: ast.Name) -> bool:
         """Whether a function reads a name in one place alone."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.callers import methods, stores_of
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -115,7 +116,7 @@ class Queues(Fact):
         """
         if not self._is_list(facts, items):
             return False
-        test = self._test_over(facts, node, ast.unparse(items))
+        test = self._test_over(facts, node, items)
         if test is None:
             return False
         if not isinstance(test, ast.Compare):
@@ -137,10 +138,9 @@ class Queues(Fact):
 
     def _inserted_per_round(self, facts: FileFacts, call: ast.Call, name: ast.Name) -> bool:
         """Whether a loop puts its results in front of a list that was made before it, and has many rounds."""
-        parent = facts.parent.get(call)
-        loop = facts.parent.get(parent) if parent is not None else None
-        while loop is not None and not isinstance(loop, (ast.For, ast.While, *OUTSIDE)):
-            loop = facts.parent.get(loop)
+        loop = next(
+            (above for _, above in facts.climb(call, *OUTSIDE) if isinstance(above, (ast.For, ast.While))), None
+        )
         if not isinstance(loop, ast.For):
             return False
         if isinstance(loop.iter, (ast.Tuple, ast.List)) or self._is_short(facts, loop.iter):
@@ -157,18 +157,16 @@ class Queues(Fact):
                 return self._is_less(facts, end, _LONG_LIST)
         return False
 
-    def _test_over(self, facts: FileFacts, node: ast.expr, text: str) -> ast.expr | None:
+    def _test_over(self, facts: FileFacts, node: ast.expr, items: ast.expr) -> ast.expr | None:
         """The test that decides whether a list loses its front: a comparison with a limit, or the list itself."""
-        parent = facts.parent.get(node)
-        while parent is not None and not isinstance(parent, OUTSIDE):
+        for _, parent in facts.climb(node, *OUTSIDE):
             if isinstance(parent, (ast.If, ast.While)):
                 for part in parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]:
                     if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE)):
-                        return part if _may_count(part.left, text) else None
-                    if isinstance(parent, ast.While) and ast.unparse(part) == text:
+                        return part if _may_count(part.left, items) else None
+                    if isinstance(parent, ast.While) and alike(part, items):
                         compared = _compared(parent.test)
-                        return compared if compared is not None else part if _fills(parent, text) else None
-            parent = facts.parent.get(parent)
+                        return compared if compared is not None else part if _fills(parent, items) else None
         return None
 
     def _is_deque(self, facts: FileFacts, value: ast.expr) -> bool:
@@ -209,11 +207,11 @@ class Queues(Fact):
             yield spot.facts, spot.node
 
 
-def _may_count(node: ast.expr, text: str) -> bool:
+def _may_count(node: ast.expr, items: ast.expr) -> bool:
     """Whether a number may be that of a list's elements: not the length of another list."""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[counted]):
-            return ast.unparse(counted) == text
+            return alike(counted, items)
     return True
 
 
@@ -225,10 +223,10 @@ def _compared(test: ast.expr) -> ast.Compare | None:
     )
 
 
-def _fills(loop: ast.While, text: str) -> bool:
+def _fills(loop: ast.While, items: ast.expr) -> bool:
     """Whether a loop adds to the list that it empties, as a search does."""
     return any(
-        isinstance(part, ast.Attribute) and part.attr in ("append", "extend") and ast.unparse(part.value) == text
+        isinstance(part, ast.Attribute) and part.attr in ("append", "extend") and alike(part.value, items)
         for part in walk(loop)
     )
 

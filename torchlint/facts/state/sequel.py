@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FUNCTIONS, FileFacts
@@ -92,11 +93,11 @@ class Sequel(Fact):
         stmt = facts.statement(node)
         if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
             return ""
-        name = ast.unparse(stmt.targets[0])
+        target = stmt.targets[0]
         block, index = facts.places[stmt]
-        places = self._mentions(block).get(name, ())
+        places = self._mentions(block).get(ast.unparse(target), ())
         later = bisect_right(places, index)
-        return _move_of(block[places[later]], name) if later < len(places) else ""
+        return _move_of(block[places[later]], target) if later < len(places) else ""
 
     def _mentions(self, block: Sequence[ast.stmt]) -> dict[str, list[int]]:
         """The statements of a block that hold a name or attribute, by its source."""
@@ -123,13 +124,9 @@ def _divides(facts: FileFacts, node: ast.expr) -> bool:
 
 def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
     """Whether a branch around a node asks whether something holds bytes: ``if frames.dtype == np.uint8:``."""
-    current = facts.parent.get(node)
-    while current is not None and not isinstance(current, FUNCTIONS):
-        if isinstance(current, (ast.If, ast.IfExp)):
-            if any(isinstance(part, ast.Attribute) and part.attr == "uint8" for part in walk(current.test)):
-                return True
-        current = facts.parent.get(current)
-    return False
+    branches = (around for _, around in facts.climb(node, *FUNCTIONS) if isinstance(around, (ast.If, ast.IfExp)))
+    parts = (part for branch in branches for part in walk(branch.test))
+    return any(isinstance(part, ast.Attribute) and part.attr == "uint8" for part in parts)
 
 
 def _is_255(node: ast.expr) -> bool:
@@ -148,15 +145,12 @@ def _target(node: ast.expr, stmt: ast.stmt) -> str:
     return target.id if whole and isinstance(target, ast.Name) else ""
 
 
-def _move_of(stmt: ast.stmt, name: str) -> str:
+def _move_of(stmt: ast.stmt, moved: ast.expr) -> str:
     """``x = x.cuda()``, or an ``if`` that holds nothing else, as the source of the call."""
     if isinstance(stmt, ast.If) and len(stmt.body) == 1 and not stmt.orelse:
-        test = (part for part in walk(stmt.test) if isinstance(part, (ast.Name, ast.Attribute)))
-        return "" if any(ast.unparse(part) == name for part in test) else _move_of(stmt.body[0], name)
-    if not isinstance(stmt, ast.Assign) or [ast.unparse(target) for target in stmt.targets] != [name]:
-        return ""
-    match stmt.value:
-        case ast.Call(func=ast.Attribute(value=receiver, attr=attr)) as call:
-            moves = attr in _MOVES and ast.unparse(receiver) == name and (attr == "cuda" or call.args or call.keywords)
-            return ast.unparse(call) if moves else ""
+        return "" if among(moved, walk(stmt.test)) else _move_of(stmt.body[0], moved)
+    match stmt:
+        case ast.Assign(targets=[target], value=ast.Call(func=ast.Attribute(value=receiver, attr=attr)) as call):
+            moves = attr in _MOVES and (attr == "cuda" or call.args or call.keywords)
+            return ast.unparse(call) if moves and alike(target, moved) and alike(receiver, moved) else ""
     return ""

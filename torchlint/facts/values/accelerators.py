@@ -36,14 +36,8 @@ class Accelerators(Fact):
 
 def _in_host_branch(facts: FileFacts, node: ast.AST) -> bool:
     """Whether a node stands in a branch for a tensor that lies on the host: ``if not x.is_cuda:``."""
-    child: ast.AST = node
-    for parent in facts.ancestors(node):
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return False
-        if any(_says_host(test, truth) for test, truth in _led_in(parent, child)):
-            return True
-        child = parent
-    return False
+    around = facts.climb(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(_says_host(test, truth) for child, parent in around for test, truth in _led_in(parent, child))
 
 
 def _led_in(parent: ast.AST, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:

@@ -179,17 +179,17 @@ class Attributes:
         class count. Empty: no more is known of the parameter than what all calls pass.
         """
         owner = scope.method_of
-        bindings = self.ask.project.reaching(scope.file, name).bindings
-        if scope.name != "__init__" or owner is None or owner.dotted == cls or len(bindings) != 1:
+        parameter = self.ask.project.reaching(scope.file, name).parameter
+        if scope.name != "__init__" or owner is None or owner.dotted == cls:
             return []
-        if bindings[0].how is not Bind.PARAM or bindings[0].annotation is not None:
+        if parameter is None or parameter.annotation is not None:
             return []
         self.ask.solver.passing()
         found: list[tuple[FileFacts, ast.expr]] = []
         for caller in self.ask.callers.get(scope, ()):
             if not self._leads_to(cls, caller):
                 continue
-            node = passed(scope, bindings[0].target, caller)
+            node = passed(scope, parameter.target, caller)
             if node is None:
                 return []
             inner = caller.facts.scope_of(node).function
@@ -274,8 +274,8 @@ class Attributes:
         others derive from, nothing is known.
         """
         value = self.ask.value(facts, node)
-        bindings = self.ask.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
-        function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
+        parameter = self.ask.project.reaching(facts, node).parameter
+        function = parameter.scope if parameter is not None else None
         if function is None or not isinstance(node, ast.Name):
             return [value]
         owner = function.method_of

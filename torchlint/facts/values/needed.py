@@ -9,6 +9,7 @@ from functools import cache
 
 from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in
 from torchlint.facts.values.signatures import table
@@ -16,7 +17,6 @@ from torchlint.late import dataclass
 from torchlint.rule import Kind, Value
 
 _FUNCTIONAL = "torch.nn.functional."
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 _SEQUENCES = {"tuple": Value(Kind.TUPLE), "list": Value(Kind.LIST)}
 _CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_"})
 _ASKING = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
@@ -125,13 +125,10 @@ def takes_tensor(name: str) -> bool:
 
 def _is_tested(facts: FileFacts, node: ast.Name) -> bool:
     """Whether a node stands in a branch that depends on the type of what its name holds."""
-    child: ast.AST = node
-    parent = facts.parent.get(node)
-    while parent is not None and not isinstance(parent, _FUNCTIONS):
-        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and _asks(parent.test, node.id):
-            return True
-        child, parent = parent, facts.parent.get(parent)
-    return False
+    return any(
+        isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and _asks(parent.test, node.id)
+        for child, parent in facts.climb(node, *OUTSIDE)
+    )
 
 
 def _asks(test: ast.expr, name: str) -> bool:

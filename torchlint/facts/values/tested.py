@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import conjuncts
@@ -23,7 +24,6 @@ _OTHERS = frozenset(
 )
 _TENSORS = frozenset({"torch.Tensor", "torch.autograd.Variable", "torch.autograd.variable.Variable"})
 _ASKING = frozenset({"isinstance", "is_tensor"})
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 
 
 def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value) -> Value:
@@ -63,21 +63,15 @@ def names_asked(function: Scope) -> frozenset[str]:
 
 def arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """Give the conditions around a node in its function, with their truth values there."""
-    child: ast.AST = node
-    parent = facts.parent.get(node)
-    while parent is not None and not isinstance(parent, _FUNCTIONS):
-        if isinstance(parent, (ast.If, ast.IfExp)):
-            for arm, truth in ((parent.body, True), (parent.orelse, False)):
-                if any(child is part for part in (arm if isinstance(arm, list) else [arm])):
-                    yield from conjuncts(parent.test, truth)
-        child, parent = parent, facts.parent.get(parent)
+    for child, parent in facts.climb(node, *OUTSIDE):
+        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
+            body = parent.body if isinstance(parent.body, list) else [parent.body]
+            yield from conjuncts(parent.test, child in body)
 
 
 def _left_before(facts: FileFacts, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
     """The conditions under which statements before a node leave the function or the loop: false behind them."""
-    for around in facts.ancestors(node):
-        if isinstance(around, _FUNCTIONS):
-            return
+    for _, around in facts.climb(node, *OUTSIDE):
         yield from _left(facts, around)
 
 

@@ -140,8 +140,8 @@ class Values(Fact):
 
     def handed(self, facts: FileFacts, name: ast.Name) -> frozenset[Kind]:
         """Kinds of what callers give a parameter where it is read under its name; none of any other name."""
-        bindings = self.project.reaching(facts, name).bindings
-        function = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
+        parameter = self.project.reaching(facts, name).parameter
+        function = parameter.scope if parameter is not None else None
         if function is None:
             return frozenset()
         given = ((caller.facts, passed(function, name.id, caller)) for caller in self.callers.get(function, ()))
