@@ -52,21 +52,30 @@ def _texts(tree: ast.AST) -> Iterator[ast.AST]:
     return (node for node in calls if _is_name(node.value, "ast"))
 
 
-def _reads(*attributes: str, names: tuple[str, ...] = ()) -> Callable[[ast.AST], Iterator[ast.AST]]:
-    return lambda tree: (
-        node
-        for node in ast.walk(tree)
-        if _is_attribute(node, *attributes) or (isinstance(node, ast.Call) and _is_name(node.func, *names))
-    )
+def _reads(
+    *attributes: str, functions: tuple[str, ...] = (), methods: tuple[str, ...] = ()
+) -> Callable[[ast.AST], Iterator[ast.AST]]:
+    """Find what reads some attributes, or calls some functions or methods."""
+
+    def found(tree: ast.AST) -> Iterator[ast.AST]:
+        called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        for node in ast.walk(tree):
+            if id(node) in called:
+                if _is_name(node, *functions) or _is_attribute(node, *methods):
+                    yield node
+            elif _is_attribute(node, *attributes):
+                yield node
+
+    return found
 
 
 EDGES: Mapping[str, Callable[[ast.AST], Iterator[ast.AST]]] = {
     "name to binding": _definitions,
-    "parameter to argument": _reads(names=("passed",)),
+    "parameter to argument": _reads(functions=("passed",)),
     "parameter to caller": _reads("callers"),
     "call to function": _reads("callees"),
     "call to return": _reads("returns"),
-    "attribute to store": _reads("stores", "outside", names=("stores_of",)),
+    "attribute to store": _reads("stores", "outside", functions=("stores_of",), methods=("outside",)),
     "node to parent, in a loop": _climbs,
     "expression to text": _texts,
 }

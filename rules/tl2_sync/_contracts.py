@@ -11,7 +11,6 @@ from functools import partial
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.naming import rightmost_name
@@ -139,12 +138,9 @@ class Contracts(Fact):
             return self.values.of(facts, node.func).kind is Kind.MODULE
         if not isinstance(node, ast.Attribute):
             return False
-        owner = self.values.of(facts, node.value)
-        if owner.kind is not Kind.MODULE:
+        if self.values.of(facts, node.value).kind is not Kind.MODULE:
             return False
-        made = [
-            store.binding.value for cls in owner.name.split("|") for store in stores_of(self.project, cls, node.attr)
-        ]
+        made = [store.binding.value for store in self.sources.stores(facts, node)]
         return any(
             isinstance(value, ast.Call)
             and (self.project.qualified(facts, value.func) or "").endswith(("nn.Parameter", "parameter.Parameter"))

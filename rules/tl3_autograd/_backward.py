@@ -10,7 +10,6 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.graphs import ENDING
-from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
@@ -102,8 +101,7 @@ class Backwards(Fact):
         callers = self.graph.callers.get(scope, [])
         if not callers or depth == _MOST_CALLS_UP or scope.name in self.graph.open:
             return True
-        for caller in callers:
-            given = passed(scope, parameter, caller)
+        for caller, given in self.graph.arguments(scope, parameter):
             if given is None or starred(caller.call) or self._again(caller.facts, caller.call, [given], depth + 1):
                 return True
         return False
@@ -145,7 +143,7 @@ class Backwards(Fact):
         if scope not in self._from_elsewhere:
             self._from_elsewhere[scope] = False  # until it is known, of one that calls itself
             try:
-                for _ in self._parts(scope.file, [part.value for part in scope.returns if part.value is not None]):
+                for _ in self._parts(scope.file, scope.results):
                     pass
             except _UnsureError:
                 self._from_elsewhere[scope] = True
@@ -173,7 +171,7 @@ class Backwards(Fact):
         base = self.values.of(facts, node.value)
         if base.kind not in (Kind.INSTANCE, Kind.MODULE):
             return False
-        stores = [store for cls in base.name.split("|") for store in stores_of(self.project, cls, node.attr)]
+        stores = self.sources.stores(facts, node)
         if not stores:
             return base.kind is not Kind.MODULE
         return not all(store.binding.value is not None and _is_leaf(store.binding.value) for store in stores)
@@ -236,7 +234,7 @@ def _handed(call: ast.Call) -> list[ast.expr]:
 
 def _exits(scope: Scope) -> Iterator[ast.expr]:
     """What leaves a function: the parts of what it returns, and what it keeps on objects or in containers."""
-    todo: list[ast.expr] = [part.value for part in scope.returns if part.value is not None]
+    todo = scope.results
     for part in walk(scope.node):
         if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and part.value is not None:
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]

@@ -9,7 +9,6 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.parts import Parts
-from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import unconditional
@@ -68,17 +67,16 @@ class Beside(Fact):
 
     def _given(self, method: Scope, name: str) -> bool:
         """Whether all calls of a method are those of its own object, and hand over such a tensor for a parameter."""
-        callers = self.graph.callers.get(method, ())
-        for caller in callers:
-            function = caller.facts.scope_of(caller.call).function
-            func, node = caller.call.func, passed(method, name, caller)
+        calls = list(self.graph.arguments(method, name))
+        for caller, node in calls:
+            function, func = caller.facts.scope_of(caller.call).function, caller.call.func
             if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or node is None:
                 return False
             if not function.self_name or func.value.id != function.self_name:
                 return False
             if caller.call in self.graph.weak or not self.of(caller.facts, node):
                 return False
-        return bool(callers)
+        return bool(calls)
 
     def _made(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a layer of the module gives a tensor, perhaps through what stays on the device."""

@@ -82,12 +82,9 @@ class Enumerating(Fact):
 
     def _returned(self, call: ast.Call, depth: int) -> str:
         """What a function of the project lists, in its own words."""
-        targets = self.graph.callees.get(call, ()) if call not in self.graph.weak else ()
-        if len(targets) != 1 or len(targets[0].returns) != 1 or targets[0].returns[0].value is None:
-            return ""
-        given = targets[0].returns[0].value
-        if isinstance(given, (ast.Name, ast.ListComp)):
-            return self._whole(targets[0].file, given, listed=False, depth=depth + 1)
+        given = [(target.file, value) for target in self.graph.sure(call) for value in target.results]
+        if len(given) == 1 and isinstance(given[0][1], (ast.Name, ast.ListComp)):
+            return self._whole(*given[0], listed=False, depth=depth + 1)
         return ""
 
     def _appended(self, scope: Scope, name: str, depth: int) -> str:

@@ -71,8 +71,8 @@ class Autograd(Fact):
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE:
             return self.graphs.parametric(facts, func)
-        targets = self.graph.callees.get(call, ())
-        if not targets or call in self.graph.weak or any(target.name == "__init__" for target in targets):
+        targets = self.graph.sure(call)
+        if not targets or any(target.name == "__init__" for target in targets):
             return False
         return self.reach_module(targets) and bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY))
 
@@ -103,10 +103,8 @@ class Autograd(Fact):
         """All that the graph of what a function returns or yields is computed from in the function itself."""
         found = self._handed.get(scope)
         if found is None:
-            given: list[ast.expr] = [part.value for part in scope.returns if part.value is not None]
-            if isinstance(scope.node, ast.Lambda):
-                given = [scope.node.body]
-            elif scope.yields:
+            given = scope.results
+            if scope.yields:
                 yields = (part for part in walk(scope.node) if isinstance(part, (ast.Yield, ast.YieldFrom)))
                 given.extend(part.value for part in yields if part.value is not None)
             found = self._handed[scope] = frozenset(self._computed_from(scope.file, given))

@@ -13,7 +13,7 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.autograd.tuples import Tuples, added_to
-from torchlint.facts.code.callers import answers, passed, stores_of
+from torchlint.facts.code.callers import answers
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -142,10 +142,7 @@ class Graphs(Fact):
         if isinstance(question, Scope):
             if not keeps_result(self.project, question):
                 return Graph.OPEN
-            given = [part.value for part in question.returns if part.value is not None]
-            if isinstance(question.node, ast.Lambda):
-                given = [question.node.body]
-            return self._any(question.file, given)
+            return self._any(question.file, question.results)
         facts, node = question
         if isinstance(node, Reaching):
             return _joined([self._binding(facts, binding) for binding in node.bindings])
@@ -219,9 +216,8 @@ class Graphs(Fact):
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
         if function.self_name == binding.target:
             return Graph.OPEN
-        callers = self.graph.callers.get(function, ())
-        given = [(caller.facts, passed(function, binding.target, caller)) for caller in callers]
-        found = [self._solver.ask((facts, node)) if node is not None else Graph.OPEN for facts, node in given]
+        given = self.graph.arguments(function, binding.target)
+        found = [self._solver.ask((each.facts, node)) if node is not None else Graph.OPEN for each, node in given]
         return _joined(found) if found else Graph.OPEN
 
     def _attribute(self, facts: FileFacts, node: ast.Attribute) -> Graph | None:
@@ -230,13 +226,11 @@ class Graphs(Fact):
         source = self.values.of(facts, node.value)
         if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
             return self._solver.ask((facts, node.value))
-        if source.kind not in (Kind.INSTANCE, Kind.MODULE) or not source.name:
-            return Graph.OPEN
-        classes = source.name.split("|")
-        stores = [store for cls in classes for store in stores_of(self.project, cls, node.attr)]
+        stores = self.sources.stores(facts, node)
         if not stores:
             return Graph.OPEN
-        added = [part for cls in classes for part in self.networks.parts.additions.to(cls, node.attr)]
+        owners = self.sources.owners(facts, node)
+        added = [part for cls in owners for part in self.networks.parts.additions.to(cls, node.attr)]
         return _joined([*(self._binding(s.scope.file, s.binding) for s in stores), *map(self._solver.ask, added)])
 
     # calls ----------------------------------------------------------------------------------------------------------
@@ -263,8 +257,8 @@ class Graphs(Fact):
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE:
             return self._network(facts, func, node, given)
-        targets = self.graph.callees.get(node, ())
-        if targets and node not in self.graph.weak:
+        targets = self.graph.sure(node)
+        if targets:
             return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
         if not callee.known and is_kept_layer(self.project, facts, func):
             fed = self._any(facts, given)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
@@ -78,11 +77,8 @@ class Makers(Fact):
         """What the last part of an ``nn.Sequential`` computes that an attribute of an object of ours holds."""
         if not isinstance(func, ast.Attribute):
             return ""
-        owner = self.sources.values.of(facts, func.value).name
-        last = {
-            self._last_part(store.scope.file, store.binding.value)
-            for store in stores_of(self.sources.project, owner, func.attr)
-        }
+        stores = self.sources.stores(facts, func)
+        last = {self._last_part(store.scope.file, store.binding.value) for store in stores}
         return last.pop() if len(last) == 1 else ""
 
     def _last_part(self, facts: FileFacts, value: ast.expr | None) -> str:

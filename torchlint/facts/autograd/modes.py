@@ -267,7 +267,7 @@ class Modes(Fact):
             func = call.func
             named = isinstance(func, ast.Attribute) and func.attr in _BACKWARD
             if not named and self._name(function.file, func) not in _BACKWARD:
-                targets = () if call in self.graph.weak else self.graph.callees.get(call, ())
+                targets = self.graph.sure(call)
                 if not targets or not all(self._needs.ask(target) for target in targets):
                     continue
             if self.inside(function.file, call) is None:

@@ -149,9 +149,9 @@ class Networks(Fact):
     def _is_made_frozen(self, origin: ModuleOrigin) -> bool:
         """Whether a project function made the module and froze it before it returned it."""
         made = origin.made
-        if not isinstance(made, ast.Call) or origin.path or made in self.graph.weak or made in self._freezing:
+        if not isinstance(made, ast.Call) or origin.path or made in self._freezing:
             return False
-        given = [(target.file, each.value) for target in self.graph.callees.get(made, ()) for each in target.returns]
+        given = [(target.file, each) for target in self.graph.sure(made) for each in target.results]
         self._freezing.add(made)
         found = bool(given) and all(isinstance(node, ast.Name) and self.frozen(file, node) for file, node in given)
         self._freezing.discard(made)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import passed, stores_of, unpacked
+from torchlint.facts.code.callers import stores_of, unpacked
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -183,11 +183,8 @@ class Tracer(Fact):
         if function.self_name == binding.target and "classmethod" not in function.decorator_names:
             owner = function.method_of
             return frozenset({ModuleOrigin(owner, (), owner.file)}) if owner is not None else NOWHERE
-        found = NOWHERE
-        for caller in self.graph.callers.get(function, ()):
-            node = passed(function, binding.target, caller)
-            if node is not None:
-                found |= self.of(caller.facts, node)
+        calls = self.graph.arguments(function, binding.target)
+        found = NOWHERE.union(*(self.of(caller.facts, node) for caller, node in calls if node is not None))
         return found or frozenset({ModuleOrigin(binding, (), function.file)})
 
     def _imported(self, facts: FileFacts, binding: Binding) -> Origins:
@@ -219,9 +216,7 @@ class Tracer(Fact):
             yield from self._beside(scope.file, store.binding)
         for method in self.project.implementations(cls, attr):
             if is_property(method):
-                for given in method.returns:
-                    if given.value is not None:
-                        yield from self.of(method.file, given.value)
+                yield from self._all(method.file, method.results)
 
     def _item(self, facts: FileFacts, node: ast.Subscript) -> Origins:
         base = self.of(facts, node.value)
@@ -241,12 +236,9 @@ class Tracer(Fact):
 
     def _returned(self, node: ast.Call) -> Origins:
         """What a project function hands out that belongs to someone: ``return self.model``."""
-        found = NOWHERE
-        for target in self.graph.callees.get(node, ()):
-            for given in target.returns if target.name != "__init__" and node not in self.graph.weak else ():
-                if isinstance(given.value, ast.Attribute):
-                    found |= self.of(target.file, given.value)
-        return found
+        targets = [target for target in self.graph.sure(node) if target.name != "__init__"]
+        given = ((target.file, value) for target in targets for value in target.results)
+        return NOWHERE.union(*(self.of(file, value) for file, value in given if isinstance(value, ast.Attribute)))
 
     # comparing ------------------------------------------------------------------------------------------------------
 

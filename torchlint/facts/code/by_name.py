@@ -6,7 +6,7 @@ import ast
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from torchlint.facts.code.callers import Caller, answers, passed
+from torchlint.facts.code.callers import Caller, answers
 from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
@@ -119,8 +119,7 @@ class _Linker:
         shape, targets = shape_of(call), list[tuple[Scope, int]]()
         for binding in self.project.reaching(facts, name).bindings:
             scope = binding.scope if binding.how is Bind.PARAM else None
-            for caller in list(self.graph.callers.get(scope, ())) if scope is not None else ():
-                given = passed(scope, binding.target, caller) if scope is not None else None
+            for caller, given in list(self.graph.arguments(scope, binding.target)):
                 if not isinstance(given, ast.Constant) or not isinstance(given.value, str):
                     continue
                 for method in (each for each in self._named(facts, given.value) if fits(each, shape)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -34,6 +34,14 @@ def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
     return None
 
 
+def arguments(
+    callers: Mapping[Scope, Sequence[Caller]], function: Scope | None, name: str
+) -> Iterator[tuple[Caller, ast.expr | None]]:
+    """What each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
+    if function is not None:
+        yield from ((caller, passed(function, name, caller)) for caller in callers.get(function, ()))
+
+
 def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
     """Whether a statement of a function is in a branch that a flag, given as a constant, keeps a call from."""
     child, parent = stmt, function.file.parent.get(stmt)
@@ -50,8 +58,7 @@ def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
 
 def answers(function: Scope) -> bool:
     """Whether a function returns more than ``None``; one that has no body but in overriding classes does not."""
-    given = [part.value for part in function.returns]
-    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in given)
+    return any(not (isinstance(value, ast.Constant) and value.value is None) for value in function.results)
 
 
 def _named(facts: FileFacts, call: ast.Call) -> dict[str, ast.expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.callers import passed
+from torchlint.facts.code.callers import arguments
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
 from torchlint.facts.values.asking import Ask
@@ -47,10 +47,8 @@ def _given(ask: Ask, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:
     """The expressions that a name may stand for."""
     for binding in ask.project.reaching(facts, node).bindings:
         if binding.how is Bind.PARAM and binding.scope is not None:
-            for caller in ask.callers.get(binding.scope, ()):
-                given = passed(binding.scope, binding.target, caller)
-                if given is not None:
-                    yield given
+            calls = arguments(ask.callers, binding.scope, binding.target)
+            yield from (argument for _, argument in calls if argument is not None)
         elif binding.how is Bind.ASSIGN and binding.value is not None and not binding.path:
             yield binding.value
         elif binding.how is Bind.ELEMENT and isinstance(binding.value, (ast.List, ast.Tuple)):

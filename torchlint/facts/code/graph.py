@@ -6,10 +6,11 @@ import ast
 import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
+from typing import cast
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
-from torchlint.facts.code.callers import Caller, passed, stores_of
+from torchlint.facts.code.callers import Caller, arguments, passed, stores_of
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project, components
@@ -84,10 +85,18 @@ class CallGraph(Fact):
 
         ``named``: also those that it means by the name of a method alone.
         """
-        for function in self.callees.get(call, ()) if named or call not in self.weak else ():
+        for function in self.callees.get(call, ()) if named else self.sure(call):
             for caller in (each for each in self.callers.get(function, ()) if each.call is call):
                 names = (name for name in function.bindings if passed(function, name, caller) is argument)
                 yield from ((function, name) for name in names)
+
+    def sure(self, call: ast.AST) -> tuple[Scope, ...]:
+        """The functions that a call means by more than the name of a method."""
+        return () if call in self.weak else self.callees.get(cast("ast.Call", call), ())
+
+    def arguments(self, function: Scope | None, name: str) -> Iterator[tuple[Caller, ast.expr | None]]:
+        """What each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
+        return arguments(self.callers, function, name)
 
     def called_by(self, scope: Scope) -> Iterator[Scope]:
         """The known functions that a function calls."""
@@ -274,10 +283,8 @@ class _Resolver:
             scope = binding.scope
             if binding.how is not Bind.PARAM or scope is None or binding.target == scope.self_name:
                 continue
-            for caller in self.graph.callers.get(scope, ()):
-                given = passed(scope, binding.target, caller)
-                if given is not None:
-                    yield given, caller
+            calls = self.graph.arguments(scope, binding.target)
+            yield from ((given, caller) for caller, given in calls if given is not None)
 
     def _method(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
         if is_super(func.value):
@@ -487,14 +494,3 @@ def _callable_names(project: Project) -> set[str]:
             if scope.kind == "class":
                 names.update(scope.stores, scope.bindings)
     return names
-
-
-def references(project: Project, facts: FileFacts) -> set[str]:
-    """Qualified names of the project's classes that a file mentions in any way (``features_extractor_class=Net``)."""
-    found: set[str] = set()
-    for scope in facts.scopes:
-        for bindings in scope.bindings.values():
-            for binding in bindings:
-                if binding.how is Bind.IMPORT:
-                    found.add(project.canonical(facts, binding.target))
-    return found

@@ -144,7 +144,7 @@ class _CalleeFinder:
     # functions given to others --------------------------------------------------------------------------------------
 
     def _call(self, facts: FileFacts, call: ast.Call) -> None:
-        if self.graph.callees.get(call) and call not in self.graph.weak:
+        if self.graph.sure(call):
             return  # the project's own function: what it does with a function is known
         func = call.func
         last = last_name(func)

@@ -143,6 +143,13 @@ class Scope:
             scope = scope.parent
         return scope
 
+    @property
+    def results(self) -> list[ast.expr]:
+        """What it returns: the values of its ``return`` statements, of a lambda its body."""
+        if isinstance(self.node, ast.Lambda):
+            return [self.node.body]
+        return [part.value for part in self.returns if part.value is not None]
+
     def run_calls(self) -> Iterator[ast.Call]:
         """The calls that run as part of it: its own, and those in its comprehensions."""
         yield from self.calls

@@ -26,8 +26,8 @@ class Readers(Fact):
 
     def called(self, call: ast.Call) -> bool:
         """Whether all that a call can reach are such functions."""
-        targets = self.graph.callees.get(call, ())
-        return bool(targets) and call not in self.graph.weak and all(self.only_copies(target) for target in targets)
+        targets = self.graph.sure(call)
+        return bool(targets) and all(self.only_copies(target) for target in targets)
 
     def within(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether a node stands in such a function."""

@@ -11,7 +11,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods, passed, skips, stores_of
 from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import COMPREHENSIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.dataflow.spots import INSIDE, FollowedCall, Key, Label, Spot, key_of, picked
@@ -132,12 +132,9 @@ class Sources(Fact):
 
     def _held(self, spot: Spot, node: ast.Attribute) -> Iterator[Predecessor]:
         """What classes assign to an attribute of their objects, put into it, or give by a property of that name."""
-        owner = self.values.of(spot.facts, node.value)
         there = Spot(spot.facts, node, spot.path)
-        for cls in owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name else ():
-            for store in stores_of(self.project, cls, node.attr):
-                yield from self.bound(there, store.scope.file, store.binding, Label.FIELD)
-            for store in self.values.outside(cls, node.attr):
+        for cls in self.owners(spot.facts, node):
+            for store in self._stored(cls, node.attr):
                 yield from self.bound(there, store.scope.file, store.binding, Label.FIELD)
             for method in self.project.implementations(cls, node.attr):
                 if is_property(method):
@@ -146,6 +143,19 @@ class Sources(Fact):
             for each in filter(adding.__contains__, self.project.ancestry(cls) if adding else ()):
                 for method in adding[each]:
                     yield from self._added(there, method, f"{method.self_name}.{node.attr}")
+
+    def owners(self, facts: FileFacts, node: ast.Attribute) -> list[str]:
+        """The classes of the object of which an expression reads an attribute; none where they are not known."""
+        owner = self.values.of(facts, node.value)
+        return owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name else []
+
+    def stores(self, facts: FileFacts, node: ast.Attribute) -> list[AttributeStore]:
+        """All assignments to an attribute that an expression may read, in the classes of the object and elsewhere."""
+        return [store for cls in self.owners(facts, node) for store in self._stored(cls, node.attr)]
+
+    def _stored(self, cls: str, attr: str) -> Iterator[AttributeStore]:
+        yield from stores_of(self.project, cls, attr)
+        yield from self.values.outside(cls, attr)
 
     def _adding(self, attr: str) -> dict[str, list[Scope]]:
         """The methods that put something into an attribute of their object, by their class."""
@@ -207,7 +217,7 @@ class Sources(Fact):
         if call.args and self.project.qualified(spot.facts, call.func) in HANDING:
             yield spot.same(call.args[0])
             return
-        functions = self.graph.callees.get(call, ()) if call not in self.graph.weak else ()
+        functions = self.graph.sure(call)
         for function in functions:
             if function.name != "__init__":
                 yield from self._returned(spot, function, spot.entering(call), call)

@@ -240,10 +240,10 @@ class Ground:
             if self.reduces(function):
                 continue  # a new dict of numbers of all processes
             calls = spot.entering(node)
-            for stmt in function.returns:
-                inside = bool(spot.path) and isinstance(stmt.value, (ast.Tuple, ast.List))
-                if stmt.value is not None and (inside or not isinstance(stmt.value, _FRESH)):
-                    yield Spot(function.file, stmt.value, spot.path, calls, put=True, past=not function.yields)
+            for value in function.results:
+                inside = bool(spot.path) and isinstance(value, (ast.Tuple, ast.List))
+                if inside or not isinstance(value, _FRESH):
+                    yield Spot(function.file, value, spot.path, calls, put=True, past=not function.yields)
         if not functions:
             yield Use.PASSED  # whatever made it may keep it
 

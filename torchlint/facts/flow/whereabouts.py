@@ -316,8 +316,8 @@ class Whereabouts(Fact):
     def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr, index: int | None) -> _Lie:
         """Where the result of a function of the project lies, as of all that the call may mean."""
         own = self._alone(facts, node)
-        targets = self.graph.callees.get(call, ())
-        if not targets or call in self.graph.weak:
+        targets = self.graph.sure(call)
+        if not targets:
             return own
         found = [self._returned(target, index, Caller(facts, call, self._skip(target, call))) for target in targets]
         beside = frozenset.intersection(*(each.beside for each in found))

@@ -229,7 +229,7 @@ class Flags:
         return found
 
 
-def _raised(block: Sequence[ast.stmt], flag: str, unset: int) -> Iterator[ast.stmt]:
+def _raised(block: Sequence[ast.stmt], flag: ast.expr, unset: int) -> Iterator[ast.stmt]:
     """The statements of a block that give a flag another value than ``unset``, before anything returns."""
     for stmt in block:
         match stmt:

@@ -61,7 +61,7 @@ def _reaches_it(graph: CallGraph, call: ast.Call, depth: int) -> bool:
     todo, seen = [(call, depth)], set[Scope]()
     while todo:
         node, left = todo.pop()
-        for target in () if node in graph.weak else graph.callees.get(node, ()):
+        for target in graph.sure(node):
             if target in seen:
                 continue
             seen.add(target)

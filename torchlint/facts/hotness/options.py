@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import field
 
-from torchlint.facts.code.callers import methods, passed, sets_any, stores_of
+from torchlint.facts.code.callers import methods, sets_any, stores_of
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph, own_object
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -122,12 +122,9 @@ class Options:
             return None
         if any(starred(caller.call) for caller in callers) or self.maybe_given(scope, binding.target):
             return None
-        given = [(caller.facts, passed(scope, binding.target, caller)) for caller in callers]
-        default = (scope.file, binding.value)
-        return self._union(
-            self.literals(facts, node) if node is not None else None
-            for facts, node in (each if each[1] is not None else default for each in given)
-        )
+        given = self.graph.arguments(scope, binding.target)
+        places = ((caller.facts, node) if node is not None else (scope.file, binding.value) for caller, node in given)
+        return self._union(self.literals(facts, node) if node is not None else None for facts, node in places)
 
     def _kept(self, cls: Scope, attr: str) -> Literals | None:
         key = cls, attr

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from torchlint.facts.code.exporting import exported
-from torchlint.facts.code.graph import CallGraph, references
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import Receiver
 from torchlint.facts.hotness.coldness import cold_file
@@ -19,7 +19,7 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     mentioned = set(graph.built)
     for facts in project.files.values():
         if not cold_file(facts.path):
-            mentioned.update(filter(project.classes.__contains__, references(project, facts)))
+            mentioned.update(filter(project.classes.__contains__, _imported(project, facts)))
     used = set(mentioned)
     for name in mentioned:
         used.update(project.ancestry(name))
@@ -37,6 +37,12 @@ def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Sc
     if forward.owner is None or exported(receivers.project, forward.owner):
         return False
     return _is_run(receivers, forward, forward.owner.dotted, is_cold)
+
+
+def _imported(project: Project, facts: FileFacts) -> Iterator[str]:
+    """Qualified names of what a file imports, whatever it does with it: ``features_extractor_class=Net``."""
+    bound = (binding for scope in facts.scopes for bindings in scope.bindings.values() for binding in bindings)
+    return (project.canonical(facts, binding.target) for binding in bound if binding.how is Bind.IMPORT)
 
 
 def _is_run(receivers: Receivers, method: Scope, cls: str, is_cold: Callable[[Scope], bool]) -> bool:

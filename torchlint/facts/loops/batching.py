@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
-from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, inside, nodes_of
@@ -148,9 +147,7 @@ class Batching(Fact):
         """Whether an attribute holds a list of networks that one expression makes again and again."""
         if not isinstance(over, ast.Attribute):
             return False
-        owner = self.values.of(facts, over.value).name
-        stores = list(stores_of(self.project, owner, over.attr)) if owner else []
-        made = [(store.scope.file, store.binding.value) for store in stores]
+        made = [(store.scope.file, store.binding.value) for store in self.sources.stores(facts, over)]
         return bool(made) and all(value is not None and self._made_alike(file, value) for file, value in made)
 
     def _made_alike(self, facts: FileFacts, value: ast.expr) -> bool:

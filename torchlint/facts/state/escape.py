@@ -215,8 +215,7 @@ class Escapes(Fact):
         """Whether no decorator remembers what a function gives, or that is data."""
         if _CACHING.isdisjoint(function.decorator_names):
             return True
-        given = [part.value for part in function.returns if part.value is not None]
-        return all(self.values.of(function.file, value).is_data for value in given)
+        return all(self.values.of(function.file, value).is_data for value in function.results)
 
     def _assignment(
         self, facts: FileFacts, node: ast.Assign | ast.AnnAssign | ast.AugAssign, within: set[ast.AST]
@@ -274,8 +273,8 @@ class Escapes(Fact):
             return self._data(facts, call)
         if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
             return True
-        targets = self.graph.callees.get(call)
-        if targets and call not in self.graph.weak:
+        targets = self.graph.sure(call)
+        if targets:
             return self._all_keep_none(targets)
         if isinstance(func, ast.Attribute) and (is_in_place(last) or self._method(facts, func, call, within)):
             return True

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_super
-from torchlint.facts.code.nesting import nodes_of
+from torchlint.facts.code.nesting import code_of, nodes_of
 from torchlint.facts.state.escape import Escapes, is_in_place
 from torchlint.facts.state.replaced import Replaced
 from torchlint.facts.values.spaces import is_space
@@ -174,9 +174,9 @@ class Sealed(Escapes):
         name = self.project.qualified(facts, func) or ""
         if name.startswith(("builtins.", "torch.")) or _PLAIN.match(name):
             return Escapes._call(self, facts, call, within) and self._library(facts, call, name, within)
-        targets = self.graph.callees.get(call, ())
+        targets = self.graph.sure(call)
         callee = self.values.of(facts, func)
-        if targets and call not in self.graph.weak and self._is_whole(facts, call, name, callee):
+        if targets and self._is_whole(facts, call, name, callee):
             return self._all_keep_none(targets)
         if callee.kind is Kind.MODULE or (not callee.known and not isinstance(func, ast.Attribute)):
             return self._module(facts, func)
@@ -274,16 +274,12 @@ class Sealed(Escapes):
         if name.startswith("torch.distributions."):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             return all(self._untouched(facts, part, within) for part in given)
-        targets = self.graph.callees.get(node, ())
-        if not targets or node in self.graph.weak:
-            return False
-        return all(self._gives_fresh(target) for target in targets)
+        targets = self.graph.sure(node)
+        return bool(targets) and all(self._gives_fresh(target) for target in targets)
 
     def _gives_fresh(self, function: Scope) -> bool:
         """Whether a function gives distributions that it made itself."""
-        body = getattr(function.node, "body", None)
-        within = set(nodes_of(body)) if isinstance(body, list) else set()
-        given = [part.value for part in function.returns if part.value is not None]
+        within, given = set(code_of(function)), function.results
         return bool(given) and all(self._fresh(function.file, value, within) for value in given)
 
     # modules --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import islice
 
-from torchlint.facts.code.callers import Caller, methods, passed, stores_of
+from torchlint.facts.code.callers import Caller, arguments, methods, stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
@@ -186,10 +186,9 @@ class Attributes:
             return []
         self.ask.solver.passing()
         found: list[tuple[FileFacts, ast.expr]] = []
-        for caller in self.ask.callers.get(scope, ()):
+        for caller, node in arguments(self.ask.callers, scope, parameter.target):
             if not self._leads_to(cls, caller):
                 continue
-            node = passed(scope, parameter.target, caller)
             if node is None:
                 return []
             inner = caller.facts.scope_of(node).function
@@ -284,11 +283,9 @@ class Attributes:
             return [value]
         self.ask.solver.passing()
         found: list[Value | None] = []
-        for caller in self.ask.callers.get(function, ()):
-            if shared and not self._is_on(cls, caller):
-                continue
-            given = passed(function, node.id, caller)
-            found.append(UNKNOWN if given is None else self.ask.value(caller.facts, given))
+        for caller, argument in arguments(self.ask.callers, function, node.id):
+            if not shared or self._is_on(cls, caller):
+                found.append(UNKNOWN if argument is None else self.ask.value(caller.facts, argument))
         return found or [value]
 
     def _is_on(self, cls: str, caller: Caller) -> bool:

@@ -37,7 +37,7 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
         return found if found != UNKNOWN else result
     if result is None or result.kind is not Kind.TENSOR or result.device in (Device.CPU, Device.CUDA):
         return result
-    given = [each.value for each in function.returns if each.value is not None]
+    given = function.results
     if function.yields or not any(_mentions(function, node) for node in given):
         return result
     where = _Trail(ask, function, caller).all(given)

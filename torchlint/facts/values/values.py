@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.callers import Caller, arguments, passed
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -141,11 +141,8 @@ class Values(Fact):
     def handed(self, facts: FileFacts, name: ast.Name) -> frozenset[Kind]:
         """Kinds of what callers give a parameter where it is read under its name; none of any other name."""
         parameter = self.project.reaching(facts, name).parameter
-        function = parameter.scope if parameter is not None else None
-        if function is None:
-            return frozenset()
-        given = ((caller.facts, passed(function, name.id, caller)) for caller in self.callers.get(function, ()))
-        return frozenset(self.of(where, value).kind for where, value in given if value is not None)
+        calls = arguments(self.callers, parameter.scope, name.id) if parameter is not None else ()
+        return frozenset(self.of(caller.facts, node).kind for caller, node in calls if node is not None)
 
     def row(self, facts: FileFacts, call: ast.Call) -> Row:
         """Get what the rows that a project adds say of a call, empty where they say nothing."""
