@@ -9,14 +9,13 @@ from typing import TypeGuard
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.closure import reached
-from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.dataflow.uses import Uses
 from torchlint.facts.flow.flow import Flow
 from torchlint.late import dataclass
 from torchlint.rule import Use
@@ -30,9 +29,8 @@ class Losses(Fact):
     """Answers what backward() is called on, with a memory."""
 
     project: Project
-    graph: CallGraph
     flow: Flow
-    mentions: Mentions
+    uses: Uses
     _forward: ValueFlow[bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,9 +57,7 @@ class Losses(Fact):
         elif method in _AVERAGING if call.func is above else method == "scale":
             yield spot.same(call)
         elif call.func is not above:
-            for function, name in self.graph.taking(call, node, named=True):
-                for read in self.mentions.of_binding(function.file, name, function.node):
-                    yield spot.elsewhere(function.file, read, Label.ARGUMENT)
+            yield from self.uses.taken(call, node, named=True)
 
     def outlived(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether the graph of a name may be a part of what its function returns, stores or hands on."""
@@ -100,7 +96,7 @@ class Losses(Fact):
         """The other places that read what a name was assigned where this one reads it."""
         for binding in self.project.reaching(facts, name).bindings:
             if binding.how is Bind.ASSIGN:
-                reads = self.mentions.of_binding(facts, name.id, binding.stmt)
+                reads = self.uses.mentions.of_binding(facts, name.id, binding.stmt)
                 yield from (read for read in reads if read is not name and isinstance(read.ctx, ast.Load))
 
 

@@ -45,7 +45,7 @@ class Calling(Fact):
     def _calls(self, compilation: Compilation) -> Iterator[tuple[FileFacts, ast.Call, list[ast.expr]]]:
         if compilation.given is None:
             for function in compilation.entries:
-                for caller in self.holders.graph.callers.get(function, ()):
+                for caller in self.holders.uses.graph.callers.get(function, ()):
                     yield caller.facts, caller.call, caller.call.args
             return
         for where, node in self.holders.of_compiled(compilation):

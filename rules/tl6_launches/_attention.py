@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.analysis import Analysis
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.dataflow.uses import Uses
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -20,7 +25,6 @@ from torchlint.rule.site import Site
 _PRODUCTS = frozenset({"matmul", "bmm"})
 _TRANSPOSING = method_names("torch.Tensor torch", shapes="order")
 _MASKING = frozenset({"masked_fill", "masked_fill_", "float", "to", "clamp", "type_as"})
-_DEPTH = 8
 
 
 @dataclass(eq=False, slots=True)
@@ -29,28 +33,34 @@ class Attention(Fact):
 
     project: Project
     values: Values
+    sources: Sources
+    uses: Uses
+    _scores: Analysis[bool] = field(init=False)
+    _weights: ValueFlow[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._scores = Analysis(self.sources, self._are_scores, all, unknown=False)
+        self._weights = ValueFlow(self._weigh, lost=False)
 
     def of(self, facts: FileFacts, softmax: ast.Call, scores: ast.expr) -> bool:
         """Whether the weights of a softmax are all of ``softmax(q @ k.T / scale) @ v`` that anyone looks at.
 
         ``scores`` is what the softmax is of. Masks and dropout may stand between.
         """
-        return self._are_scores(facts, scores, _DEPTH) and self._only_weigh(facts, softmax, _DEPTH)
+        return self._scores.of(facts, scores) and set(self._weights.ends(facts, softmax)) == {True}
 
-    def _are_scores(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
+    def _are_scores(self, spot: Spot) -> bool | None:
         """Whether an expression is a product of queries and transposed keys, on all ways to it."""
-        if depth == 0:
-            return False
-        if isinstance(node, ast.Name):
-            values = self.project.reaching(facts, node).values
-            return bool(values) and all(self._are_scores(facts, value, depth - 1) for value in values)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Mult, ast.Add, ast.Sub)):
-            return self._are_scores(facts, node.left, depth - 1) or (
-                isinstance(node.op, (ast.Mult, ast.Add)) and self._are_scores(facts, node.right, depth - 1)
-            )
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MASKING:
-            return self._are_scores(facts, node.func.value, depth - 1)
-        factors = self._factors(facts, node)
+        match spot.node:
+            case ast.Name():
+                return self._scores.through(spot, (Label.COPY,))
+            case ast.BinOp(left=left, op=ast.Mult() | ast.Add(), right=right):
+                return self._scores.at(spot.same(left)) or self._scores.at(spot.same(right))
+            case ast.BinOp(left=left, op=ast.Div() | ast.Sub()):
+                return self._scores.at(spot.same(left))
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _MASKING:
+                return self._scores.at(spot.same(inner))
+        factors = self._factors(spot.facts, spot.node)
         return factors is not None and _is_transposed(factors[1])
 
     def _factors(self, facts: FileFacts, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
@@ -66,33 +76,28 @@ class Attention(Fact):
             return node.func.value, node.args[0]
         return None
 
-    def _only_weigh(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
-        """Whether a value is the left side of products of matrices and nothing else, also after dropout."""
-        parent = facts.parent.get(node)
-        if depth == 0 or parent is None:
-            return False
-        if isinstance(parent, ast.Assign):
-            uses = list(self._reads(facts, parent)) if len(parent.targets) == 1 else []
-            return bool(uses) and all(self._only_weigh(facts, use, depth - 1) for use in uses)
-        if isinstance(parent, ast.Attribute):
-            call = facts.parent.get(parent)
-            if isinstance(call, ast.Call) and call.func is parent and parent.attr in _MASKING:
-                return self._only_weigh(facts, call, depth - 1)
-            return isinstance(call, ast.Call) and call.func is parent and parent.attr in _PRODUCTS
-        if isinstance(parent, ast.Call) and node in parent.args and self._is_dropout(facts, parent):
-            return self._only_weigh(facts, parent, depth - 1)
-        factors = self._factors(facts, parent) if isinstance(parent, ast.expr) else None
-        return factors is not None and factors[0] is node
-
-    def _reads(self, facts: FileFacts, stmt: ast.Assign) -> Iterator[ast.Name]:
-        """Where the function reads the name that a statement sets."""
-        target = stmt.targets[0]
-        if not isinstance(target, ast.Name):
-            return
-        for part in code_of(facts.scope_of(stmt).function):
-            if isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Load):
-                if any(binding.stmt is stmt for binding in self.project.reaching(facts, part).bindings):
-                    yield part
+    def _weigh(self, spot: Spot) -> Iterator[Spot | bool]:
+        """From weights, also after dropout, to whether they are the left side of a product of matrices."""
+        facts, node = spot.facts, spot.node
+        match facts.parent.get(node):
+            case ast.Assign():
+                uses = list(self.uses.of(spot))
+                yield from uses
+                if not uses:
+                    yield False
+            case ast.Attribute(attr=name) as func:
+                call = facts.parent.get(func)
+                if not isinstance(call, ast.Call) or call.func is not func:
+                    yield False
+                else:
+                    yield spot.same(call) if name in _MASKING else name in _PRODUCTS
+            case ast.Call(args=args) as call if node in args and self._is_dropout(facts, call):
+                yield spot.same(call)
+            case ast.expr() as parent:
+                factors = self._factors(facts, parent)
+                yield factors is not None and factors[0] is node
+            case _:
+                yield False
 
     def _is_dropout(self, facts: FileFacts, call: ast.Call) -> bool:
         name = self.project.qualified(facts, call.func) or ""

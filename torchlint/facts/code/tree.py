@@ -106,3 +106,13 @@ def subscripted(node: ast.expr) -> ast.expr:
 def first_index(node: ast.Subscript) -> ast.expr:
     """The first index of a subscript."""
     return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+
+
+def unpacked_to(stmt: ast.Assign | ast.AnnAssign, node: ast.expr) -> Iterator[ast.expr]:
+    """The targets that an assignment gives an expression: all of its value, or one of the parts of a tuple."""
+    for target in stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]:
+        if stmt.value is node:
+            yield target
+        elif isinstance(target, ast.Tuple) and isinstance(stmt.value, ast.Tuple):
+            if len(target.elts) == len(stmt.value.elts):
+                yield from (each for each, part in zip(target.elts, stmt.value.elts, strict=True) if part is node)

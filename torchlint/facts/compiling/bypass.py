@@ -109,7 +109,7 @@ class Bypasses(Fact):
         stmt = compilation.facts.statement(compilation.place)
         for target in stmt.targets if isinstance(stmt, ast.Assign) else ():
             if isinstance(target, ast.Attribute):
-                for where, read in self.holders.mentions.of_field(compilation.facts, "", target.attr):
+                for where, read in self.holders.uses.mentions.of_field(compilation.facts, "", target.attr):
                     if not self.values.of(where, holder_of(read)).known:
                         yield where, read
 

@@ -11,8 +11,8 @@ from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.analysis import Analysis
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -49,8 +49,10 @@ class Provenance(Fact):
     heat: Heat
     sources: Sources
     _gathering: ValueFlow[bool] = field(init=False)
+    _back: Analysis[bool] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._back = Analysis(self.sources, lambda spot: self._is_read_back(spot.facts, spot.node), all, unknown=False)
         self._gathering = ValueFlow(self._gathers, lost=False)
 
     def loops_over(self, facts: FileFacts, node: ast.expr) -> str:
@@ -103,6 +105,9 @@ class Provenance(Fact):
         Also after NumPy functions that torch has too. A name counts where nothing else reads it, and it as often as
         it is bound.
         """
+        return self._back.of(facts, node)
+
+    def _is_read_back(self, facts: FileFacts, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
             return self._call(facts, node)
         if isinstance(node, ast.Subscript):
@@ -115,12 +120,8 @@ class Provenance(Fact):
             value = self.project.reaching(facts, node).value
             if value is None or not self._read_once(facts, node) or self.made_before(facts, node):
                 return False  # read back once and drawn from often
-            return self._read_back_before(facts, value)
+            return self.read_back(facts, value)
         return False
-
-    @roomy
-    def _read_back_before(self, facts: FileFacts, value: ast.expr) -> bool:
-        return self.read_back(facts, value)
 
     def gathered(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an array is picked by an array of rows out of one that an object keeps, as from a replay.

@@ -9,11 +9,12 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
-from torchlint.facts.code.callers import methods, stores_of
+from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import children, walk
+from torchlint.facts.dataflow.analysis import Analysis
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -24,7 +25,6 @@ from torchlint.rule import Kind
 MANY = 10_000
 """From this many things on, work on all of them is slow for one batch."""
 _LONG_LIST = 1_000
-_DEEPEST = 4
 _CAPACITY = regex(
     r"capacity|max_?(size|len|length|transitions|episodes)|(buffer|memory|replay|queue)_?(size|len|limit)", re.I
 )
@@ -39,24 +39,28 @@ class Queues(Fact):
     values: Values
     sources: Sources
     _flow: ValueFlow[tuple[FileFacts, ast.expr] | None] = field(init=False)
+    _many: Analysis[bool] = field(init=False)
 
     def __post_init__(self) -> None:
         self._flow = ValueFlow(self._step, lost=None)
+        self._many = Analysis(self.sources, self._is_many, any, unknown=False)
 
     def is_deque(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether all that is ever assigned to a name or attribute are deques."""
         made = self._made(facts, node)
         return bool(made) and all(self._is_deque(where, value) for where, value in made)
 
-    def many(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+    def many(self, facts: FileFacts, node: ast.expr) -> bool:
         """Of a deque, whether it may hold at least ``MANY`` things; of a number or range, whether it counts as many.
 
         A number does when it is that large, or counts what a ring buffer holds that is not known to be smaller.
         """
-        if depth > _DEEPEST:
-            return False
+        return self._many.of(facts, node)
+
+    def _is_many(self, spot: Spot) -> bool | None:
+        facts, node = spot.facts, spot.node
         if isinstance(node, ast.Call):
-            return self._counted(facts, node, depth)
+            return self._counted(facts, node)
         literal = self._literal(facts, node)
         if literal is not None:
             return literal >= MANY
@@ -64,23 +68,22 @@ class Queues(Fact):
             bounds = [_bound(value) for _, value in self._made(facts, node) if isinstance(value, ast.Call)]
             return not any(bound is not None and self._is_less(facts, bound, MANY) for bound in bounds)
         if isinstance(node, ast.Name):
-            given = list(self.sources.crossing(Spot(facts, node), (Label.COPY,), None))
-            return all(given) and any(each and self.many(each.facts, each.node, depth + 1) for each in given)
+            return self._many.through(spot, (Label.COPY,))
         return isinstance(node, ast.Attribute) and self._of_ring(facts, node)
 
-    def _counted(self, facts: FileFacts, call: ast.Call, depth: int) -> bool:
+    def _counted(self, facts: FileFacts, call: ast.Call) -> bool:
         name = self.values.project.qualified(facts, call.func) or ""
         if name in ("builtins.range", "numpy.arange", "builtins.int") and len(call.args) == 1:
-            return self.many(facts, call.args[0], depth + 1)
+            return self.many(facts, call.args[0])
         if name == "builtins.min":
             if any(self._is_less(facts, arg, MANY) for arg in call.args):
                 return False
-            return any(self.many(facts, arg, depth + 1) for arg in call.args)
+            return any(self.many(facts, arg) for arg in call.args)
         if name == "builtins.len" and len(call.args) == 1:
             counted = call.args[0]
             if isinstance(counted, ast.Name) and counted.id == facts.scope_of(call).function.self_name:
                 return self._ring(facts, call)
-            return self.is_deque(facts, counted) and self.many(facts, counted, depth + 1)
+            return self.is_deque(facts, counted) and self.many(facts, counted)
         return False
 
     def _of_ring(self, facts: FileFacts, node: ast.Attribute) -> bool:
@@ -183,9 +186,7 @@ class Queues(Fact):
             if any(isinstance(binding.value, ast.Call) for binding in bindings):
                 return None
         if isinstance(node, ast.Attribute) and any(
-            isinstance(store.binding.stmt, ast.AugAssign)
-            for cls in self.values.of(facts, node.value).name.split("|")
-            for store in stores_of(self.values.project, cls, node.attr)
+            isinstance(store.binding.stmt, ast.AugAssign) for store in self.sources.stores(facts, node)
         ):
             return None
         literal = self.values.of(facts, node).literal

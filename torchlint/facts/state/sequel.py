@@ -9,12 +9,11 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
-from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FUNCTIONS, FileFacts
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.dataflow.uses import Uses
 from torchlint.late import dataclass
 from torchlint.models import method_names
 
@@ -29,8 +28,7 @@ _MOVES = method_names(moves=("device", "given"))
 class Sequel(Fact):
     """Answers what the code after an expression does with its value."""
 
-    graph: CallGraph
-    mentions: Mentions
+    uses: Uses
     _flow: ValueFlow[bool] = field(init=False)
     _spoken: dict[ast.stmt, dict[str, list[int]]] = field(default_factory=dict)
 
@@ -45,45 +43,21 @@ class Sequel(Fact):
         return not _is_told_apart(facts, node) and True in self._flow.ends(facts, node)
 
     def _step(self, spot: Spot) -> Iterator[Spot | bool]:
-        if _divides(spot.facts, spot.node):
+        """To the expressions that hold the same elements next, and to divisions."""
+        node = spot.node
+        if _divides(spot.facts, node):
             yield True
-        for place in self._onward(spot.facts, spot.node):
-            yield spot.elsewhere(*place, Label.COPY)
-
-    def _onward(self, facts: FileFacts, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
-        """The expressions that hold the same elements next."""
-        parent = facts.parent.get(node)
-        if isinstance(parent, ast.Attribute) and parent.attr in _KEEPING:
-            call = facts.parent.get(parent)
-            if isinstance(call, ast.Call) and call.func is parent:
-                yield facts, call
-        elif isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load):
-            yield facts, parent
-        elif isinstance(parent, ast.Call) and node is not parent.func:
-            yield from self._given(parent, node)
-        elif isinstance(parent, ast.keyword):
-            call = facts.parent.get(parent)
-            if isinstance(call, ast.Call):
-                yield from self._given(call, node)
-        elif isinstance(parent, (ast.Assign, ast.Tuple, ast.DictComp, ast.NamedExpr)):
-            yield from self._assigned(facts, node, parent)
-        elif isinstance(parent, ast.Return):
-            scope = facts.scope_of(parent).function
-            callers = self.graph.callers.get(scope, ())
-            yield from ((caller.facts, caller.call) for caller in callers if caller.call not in self.graph.weak)
-
-    def _given(self, call: ast.Call, node: ast.expr) -> Iterator[tuple[FileFacts, ast.expr]]:
-        """The places where known callees read the parameter that an argument fills."""
-        for function, name in self.graph.taking(call, node):
-            for read in self.mentions.of_binding(function.file, name, function.node):
-                yield function.file, read
-
-    def _assigned(self, facts: FileFacts, node: ast.expr, parent: ast.AST) -> Iterator[tuple[FileFacts, ast.expr]]:
-        """The places that may read a name that an expression is assigned to, by itself, in a tuple or as an item."""
-        stmt = facts.statement(node)
-        name = _target(node, stmt) if stmt is not None else ""
-        if stmt is not None and name and not (isinstance(parent, ast.DictComp) and parent.value is not node):
-            yield from ((facts, read) for read in self.mentions.of_binding(facts, name, stmt))
+        match spot.facts.parent.get(node):
+            case ast.Attribute(attr=method) as func if method in _KEEPING:
+                call = spot.facts.parent.get(func)
+                if isinstance(call, ast.Call) and call.func is func:
+                    yield spot.same(call, Label.RECEIVER)
+            case ast.Subscript(value=whole, ctx=ast.Load()) as item if whole is node:
+                yield spot.same(item, Label.ITEM)
+            case ast.DictComp(value=value) as whole if value is node:
+                yield spot.same(whole, Label.ITEM)
+            case _:
+                yield from (use for use in self.uses.of(spot) if use.label is not Label.FIELD)
 
     def moved(self, facts: FileFacts, node: ast.expr) -> str:
         """The move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else empty.
@@ -131,18 +105,6 @@ def _is_told_apart(facts: FileFacts, node: ast.AST) -> bool:
 
 def _is_255(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == _LARGEST_BYTE
-
-
-def _target(node: ast.expr, stmt: ast.stmt) -> str:
-    """The name that a value is assigned to: alone, side by side with others, or as all items of a dict."""
-    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
-        return ""
-    target, value = stmt.targets[0], stmt.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        pairs = zip(target.elts, value.elts, strict=True)
-        target, value = next(((t, v) for t, v in pairs if v is node), (target, value))
-    whole = value is node or (isinstance(value, ast.DictComp) and value.value is node)
-    return target.id if whole and isinstance(target, ast.Name) else ""
 
 
 def _move_of(stmt: ast.stmt, moved: ast.expr) -> str:
