@@ -217,6 +217,30 @@ CALLS = {
     "returned by a function that is not called": ("def f():\n    return x.item()", {"RETURNED"}),
     "in a dict that is dropped": ("def f():\n    return {'a': x.item()}", {"RETURNED"}),
     "in a dict of an update": ("def f():\n    net(x).backward()\n    return {'a': x.item()}", {"REPORTED"}),
+    "in a list of dicts of an update": (
+        "def f():\n    y = []\n    for _ in z:\n        net(x).backward()\n        y.append({'a': x.item()})\n"
+        "    return y",
+        {"REPORTED"},
+    ),
+    "in a list of dicts without an update": (
+        "def f():\n    y = []\n    for _ in z:\n        y.append({'a': x.item()})\n    return y",
+        {"RETURNED"},
+    ),
+    "added up under the keys of an update": (
+        "def f():\n    y = {}\n    for s in z:\n        net(x).backward()\n        s = {'a': x.item()}\n"
+        "        for k, v in s.items():\n            y[k] = y.get(k, 0) + v\n    return y",
+        {"REPORTED"},
+    ),
+    "means of lists under the keys of an update": (
+        "def f():\n    y = {}\n    for k in z:\n        net(x).backward()\n"
+        "        y.setdefault(k, []).append(x.item())\n"
+        "    return {k: np.mean(v) for k, v in y.items()}",
+        {"REPORTED"},
+    ),
+    "reduced over all processes by an object that is not known": (
+        "def f(strategy):\n    print(strategy.all_reduce({'a': x.item()}))",
+        {"LOGGED"},
+    ),
     "by an update without a name": ("def f():\n    net(x).backward()\n    return x.item()", {"RETURNED"}),
     "a learning rate": (
         "o = torch.optim.SGD(net.parameters())\nfor g in o.param_groups:\n    g['lr'] = x.item()",

@@ -57,6 +57,26 @@ def test_a_circle_in_which_nothing_gets_known() -> None:
     assert union({"x": ("y",), "y": ("x",)}).ask("x") == TOP
 
 
+def test_a_question_that_waits_for_itself_falls_to_its_floor_and_the_rest_is_answered_again() -> None:
+    """A list that is filled with what is computed from its elements is a list, whatever the elements are."""
+    equations = {"list": "element", "element": "computed", "computed": "list", "beside": "list"}
+
+    def waiting(key: str) -> str:
+        found = solver.ask(equations[key])
+        if found is None:
+            raise NotYetError
+        return f"{key} of {found}"
+
+    for order in itertools.permutations(equations):
+        solver: Solver[str, str] = Solver(waiting, "unknown", lambda key: "a list" if key == "list" else None)
+        assert {key: solver.ask(key) for key in order} == {
+            "list": "a list",
+            "computed": "computed of a list",
+            "element": "element of computed of a list",
+            "beside": "beside of a list",
+        }
+
+
 def test_a_circle_that_grows_for_ever() -> None:
     def compute(key: str) -> str:
         return (solver.ask("x") or "") + "a"

@@ -66,7 +66,11 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "environment": Attribute(
             "acts on an environment, takes its answer, or begins an episode", ("acts", "answers", "begins")
         ),
-        "exchanges": Attribute("sends objects of Python to other processes, or gets theirs", ("objects",)),
+        "exchanges": Attribute(
+            "sends objects of Python to other processes, or gets theirs; or returns its argument, computed over all "
+            "processes",
+            ("objects", "values"),
+        ),
         "finds": Attribute("returns the places at which a condition holds", kind=bool),
         "folds": Attribute("computes one number of what it is given", kind=bool),
         "fused": Attribute("has a fused form", kind=bool),

@@ -33,6 +33,10 @@ class NotYetError(Exception):
     """There is no answer before that to another question; ``compute`` may raise it instead of giving ``None``."""
 
 
+def _no_floor(_question: object) -> None:
+    """Return no floor: nothing holds of a question before others are answered."""
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class Solver(Generic[Key, Answer]):
     """Remembers answers, and finds the least one that fits where questions form a circle.
@@ -43,10 +47,14 @@ class Solver(Generic[Key, Answer]):
     Attributes:
         compute: answers one question by asking others. The more it learns, the less its answer may promise.
         unknown: the answer that promises nothing: where a circle comes to no end, and where nothing gets known.
+        floor: what holds of a question whatever the answers to others are, ``None`` where nothing does. Where nothing
+            gets known of a question in a circle, because it waits for itself, this is its answer, and the rest of the
+            circle is answered again.
     """
 
     compute: Callable[[Key], Answer | None]
     unknown: Answer
+    floor: Callable[[Key], Answer | None] = _no_floor
     _memory: dict[Key, Answer] = field(default_factory=dict)
     _guesses: dict[Key, Answer | None] = field(default_factory=dict)
     _open: dict[Key, int] = field(default_factory=dict)
@@ -165,9 +173,14 @@ class Solver(Generic[Key, Answer]):
                 break
             if self._count > self._last:
                 break
-        for part in circle:
-            found = self._guesses.pop(part)
-            self._memory[part] = self.unknown if found is None or part in changed else found
+        found = {part: self._guesses.pop(part) for part in circle}
+        floors = {part: least for part in circle if found[part] is None and (least := self.floor(part)) is not None}
+        if floors:
+            self._memory.update(floors)
+            self._settled_together(floors)
+            return number if key in floors else self._settle(key, number)
+        for part, answer in found.items():
+            self._memory[part] = self.unknown if answer is None or part in changed else answer
         self._settled_together(circle)
         return number
 

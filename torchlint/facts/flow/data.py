@@ -46,6 +46,7 @@ _HOST = (
 )
 _FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
 _EXCHANGING = last_names("torch.distributed", exchanges="objects")
+_OF_ALL_PROCESSES = method_names(exchanges="values")
 _MAKES = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor"})
 _COPIES = function_names("copy collections", elements="all")
 _SAME = last_names("builtins", elements="all", compares=False)
@@ -138,7 +139,7 @@ class Data:
             return iter((Use.TENSOR,))
         if kind in (Kind.NDARRAY, Kind.SCALAR):
             return iter((Use.HOST,))
-        return None
+        return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES else None
 
     def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
         """A function that reduces what it is given over all processes gives the same again, with the same keys."""

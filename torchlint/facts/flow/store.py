@@ -267,7 +267,8 @@ class Ground:
                     yield spot.elsewhere(facts, read)
             return
         callers = self.graph.callers.get(function, [])
-        reported = _is_named(spot.path) and self._trains(callers)
+        recorded = self._is_recorded(spot)
+        reported = recorded and self._trains(callers)
         for caller in callers:
             if not (reported and caller.call in self.graph.weak):
                 yield spot.elsewhere(caller.facts, caller.call, Label.RETURN)
@@ -279,8 +280,17 @@ class Ground:
         outside = not function.name.startswith("_") and exported(self.project, function)  # whoever imports the library
         outside = outside or self._steps(function)
         if not callers or outside or any(caller.call in self.graph.weak for caller in callers):
-            named = _is_named(spot.path) and self.updates(function)
-            yield Use.REPORTED if reported or named or self._of_update(spot, function) else Use.RETURNED
+            reported = reported or (recorded and self.updates(function))
+            yield Use.REPORTED if reported or self._of_update(spot, function) else Use.RETURNED
+
+    def _is_recorded(self, spot: Spot) -> bool:
+        """Return whether a value lies in a dict, as records of metrics do, at any depth of lists and tuples.
+
+        A record has a text as key somewhere on the access path, or is a dict with computed keys (``totals[name]``).
+        """
+        if any(isinstance(key, str) for key in spot.path):
+            return True
+        return bool(spot.path) and self.values.of(spot.facts, spot.node).kind is Kind.DICT
 
     def _of_update(self, spot: Spot, function: Scope) -> bool:
         """Whether an update gives its losses as numbers to callers that are known, besides those of a library.
@@ -328,12 +338,6 @@ def _is_collective(name: str) -> bool:
     """Whether a function of torch makes one value of those of all processes."""
     module, _, last = name.rpartition(".")
     return module in ("torch.distributed", "torch.distributed.nn") and last in table()["collectives"]
-
-
-def _is_named(path: tuple[Key, ...]) -> bool:
-    """Whether a value lies in a dict under a name, which is returned alone or beside others: ``return x, {...}``."""
-    beside = len(path) > 1 and isinstance(path[0], int)
-    return bool(path) and isinstance(path[1 if beside else 0], str)
 
 
 def unpacked(path: tuple[Key, ...], targets: list[ast.expr], position: int) -> tuple[Key, ...] | None:

@@ -14,7 +14,7 @@ from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding,
 from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.containers import element_of
+from torchlint.facts.values.containers import displayed, element_of
 from torchlint.facts.values.join import HOST, TENSOR, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
@@ -90,6 +90,12 @@ class Attributes:
             told = result.kind is Kind.DICT and any(store.binding.annotation is not None for store in stores)
             return _promised(result, grown) if told and grown is not None else grown
         return result
+
+    def floor(self, cls: str, name: str) -> Value | None:
+        """Return a list or dict of unknown elements where all code that sets an attribute makes a new one."""
+        stores = [*self._standing(cls, name), *self.outside(cls, name)]
+        made = {displayed(store.binding) for store in stores}
+        return next(iter(made)) if len(made) == 1 else None
 
     def _optimised(self, cls: str) -> frozenset[str]:
         """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``."""

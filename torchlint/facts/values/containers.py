@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NONE, NUMBER, STRING, join, list_of, tuple_of
+from torchlint.facts.code.model import Bind, Binding
+from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NONE, NUMBER, STRING, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.signatures import Of, starred
 from torchlint.models import function_names
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -161,3 +162,12 @@ def makes_dict(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Dict) or (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
     )
+
+
+def displayed(binding: Binding) -> Value | None:
+    """Return a list or dict of unknown elements for a binding to a new one, else ``None``."""
+    if binding.how is not Bind.ASSIGN or binding.path:
+        return None
+    if makes_dict(binding.value):
+        return dict_of(UNKNOWN)
+    return list_of(UNKNOWN) if isinstance(binding.value, ast.List) else None
