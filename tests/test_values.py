@@ -856,6 +856,58 @@ def test_what_only_a_tensor_may_be_is_a_tensor_where_nothing_else_is_known(body:
     assert shown(f"def use(x, m):\n    {body}\n") == NEEDED[body]
 
 
+BATCHES = {
+    "what lies beside what a network takes": ("net(b['a'])\n    show(b['r'].mean())", "tensor rank 0"),
+    "beside what it takes under a keyword": ("net(x=b.a)\n    show(b.r.max())", "tensor rank 0"),
+    "beside what a name took to it": ("a, r = b['a'], b['r']\n    net(a)\n    show((r * 2).sum())", "tensor rank 0"),
+    "items that are all moved": ("b = {k: v.to(d) for k, v in b.items()}\n    show(b['r'])", "tensor"),
+    "items of which tensors are moved": (
+        "b = {k: v.to(d) if torch.is_tensor(v) else v for k, v in b.items()}\n    show(b['r'].mean())",
+        "tensor rank 0",
+    ),
+    "items that a function moves": ("b = moved(b, d)\n    show(b['r'].mean())", "tensor rank 0"),
+    "items that a function keeps": ("b = kept(b, d)\n    show(b['r'].mean())", "unknown"),
+    "beside what is moved alone": ("net(b['a'].to(d))\n    show(b['r'].mean())", "unknown"),
+    "beside what something else takes": ("f(b['a'])\n    show(b['r'].mean())", "unknown"),
+    "of another object": ("net(b['a'])\n    show(c['r'].mean())", "unknown"),
+    "of an object of the same name": ("net(b['a'])\n    b = f()\n    show(b['r'].mean())", "unknown"),
+    "of the object that the method is of": ("net(self.a)\n    show(self.r.mean())", "unknown"),
+    "what is not used as a tensor": ("net(b['a'])\n    show(b['r'])", "unknown"),
+}
+
+
+HELPERS = """
+def moved(x, d):
+    return {k: v.to(d) if hasattr(v, "to") else v for k, v in x.items()}
+def kept(x, d):
+    return {k: v for k, v in x.items()}
+net = nn.Linear(3, 3)
+class A:
+  def f(self, b, c, d):
+    """
+
+
+@pytest.mark.parametrize(("body", "expected"), BATCHES.values(), ids=BATCHES)
+def test_items_of_a_batch_are_tensors_where_a_network_takes_another_one(body: str, expected: str) -> None:
+    assert shown(HELPERS + body) == expected
+
+
+GROWING = {
+    "a dict of its own sums": "y = {}\nfor k, v in z.items():\n    y[k] = y.get(k, 0) + v\nshow(y)",
+    "a dict of its own items": "y = {}\nfor k in z:\n    y[k] = y[k] + 1\nshow(y)",
+    "a key of its own": "y = {}\ny['a'] = y.get('a', 0) + v\nshow(y)",
+    "an attribute": (
+        "class A:\n    def __init__(self):\n        self.y = {}\n    def f(self, v):\n"
+        "        self.y[v] = self.y.get(v, 0) + v\n        show(self.y)"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", GROWING.values(), ids=GROWING)
+def test_a_dict_that_is_filled_from_its_own_elements_is_a_dict(text: str) -> None:
+    assert shown(text) == "dict"
+
+
 COLLECTIVES = {
     "accelerator.gather(x)": "tensor",
     "self.accelerator.reduce(x, 'mean')": "tensor",

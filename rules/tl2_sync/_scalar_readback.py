@@ -29,6 +29,7 @@ _TO_HOST = frozenset({"cpu", "to", "detach"})
 _BARE = frozenset({"cpu", "detach"})
 _COPYING = frozenset({"cpu", "to"})
 _REDUCING = method_names(reduces=True)
+_SAME_ELEMENTS = method_names("torch.Tensor", elements="all")
 _ELSEWHERE = frozenset({Use.RETURNED, Use.PASSED, Use.STORED})
 _ENOUGH = frozenset({Use.LOGGED, Use.REPORTED, Use.TENSOR})
 _ALLOWED = _ENOUGH | _ELSEWHERE
@@ -121,7 +122,8 @@ class Readbacks(Fact):
         if not self._is_tensor(facts, node):
             return False
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr not in _TO_HOST and node.func.attr not in _REDUCING:
+            name = node.func.attr
+            if name not in _TO_HOST and name not in _REDUCING and name not in _SAME_ELEMENTS:
                 break
             node = node.func.value
         return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)

@@ -26,7 +26,7 @@ class Use(enum.Enum):
     BACKWARD = "backward() runs through it, or autograd.grad"
     STORED = "kept on an object or in a global, and nothing says who reads it"
     COLLECTED = "put into a container that is not followed"
-    REPORTED = "returned under a name in a dict, by code that updates a network, to callers that are not all known"
+    REPORTED = "in a record (a dict, at any depth) that code which updates a network returns or sends to unknown code"
     RETURNED = "returned to callers that are not all known"
     PASSED = "handed to code that is not known"
 

@@ -71,9 +71,18 @@ class CallContexts:
             if known is None and isinstance(call.func, ast.Attribute):
                 known = self._method(spot, call, call.func, place)
             if known is None:
-                yield Use.PASSED
+                yield Use.REPORTED if self._packs_report(spot, call) else Use.PASSED
             else:
                 yield from known
+
+    def _packs_report(self, spot: Spot, call: ast.Call) -> bool:
+        """Return whether a call makes an object of an unknown class of a record, in code that makes updates.
+
+        Workers send their metrics to the process that logs them in such objects: ``Reply(info={"metrics": metrics})``.
+        """
+        if not last_name(call.func)[:1].isupper() or not self.ground.is_recorded(spot):
+            return False
+        return self.ground.updates(spot.facts.scope_of(call).function)
 
     def _mapped(self, spot: Spot, call: ast.Call, place: Key) -> Next | None:
         """A leaf of a structure: what the function does with it, and the structure that comes of it."""

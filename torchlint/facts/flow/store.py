@@ -267,7 +267,7 @@ class Ground:
                     yield spot.elsewhere(facts, read)
             return
         callers = self.graph.callers.get(function, [])
-        recorded = self._is_recorded(spot)
+        recorded = self.is_recorded(spot)
         reported = recorded and self._trains(callers)
         for caller in callers:
             if not (reported and caller.call in self.graph.weak):
@@ -283,7 +283,7 @@ class Ground:
             reported = reported or (recorded and self.updates(function))
             yield Use.REPORTED if reported or self._of_update(spot, function) else Use.RETURNED
 
-    def _is_recorded(self, spot: Spot) -> bool:
+    def is_recorded(self, spot: Spot) -> bool:
         """Return whether a value lies in a dict, as records of metrics do, at any depth of lists and tuples.
 
         A record has a text as key somewhere on the access path, or is a dict with computed keys (``totals[name]``).

@@ -13,7 +13,7 @@ from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
-from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.containers import displayed, element_of
 from torchlint.facts.values.join import HOST, TENSOR, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
@@ -79,7 +79,7 @@ class Attributes:
             if is_property(own[0]):
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
-        stores = [*self._standing(cls, name), *self.outside(cls, name)]
+        stores = self._stores(cls, name)
         result = join(self._stored(cls, store) for store in stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
@@ -91,11 +91,21 @@ class Attributes:
             return _promised(result, grown) if told and grown is not None else grown
         return result
 
-    def floor(self, cls: str, name: str) -> Value | None:
-        """Return a list or dict of unknown elements where all code that sets an attribute makes a new one."""
-        stores = [*self._standing(cls, name), *self.outside(cls, name)]
-        made = {displayed(store.binding) for store in stores}
-        return next(iter(made)) if len(made) == 1 else None
+    def floor(self, question: Question) -> Value | None:
+        """Return the kind of a list or dict whose elements are computed from its own, so that nothing else is known.
+
+        All code that binds the name, or sets the attribute, makes a new list or dict.
+        """
+        match question:
+            case (FileFacts(), Binding() as binding):
+                return displayed(binding)
+            case (str() as cls, str() as name):
+                made = {displayed(store.binding) for store in self._stores(cls, name)}
+                return next(iter(made)) if len(made) == 1 else None
+        return None
+
+    def _stores(self, cls: str, name: str) -> list[AttributeStore]:
+        return [*self._standing(cls, name), *self.outside(cls, name)]
 
     def _optimised(self, cls: str) -> frozenset[str]:
         """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``."""

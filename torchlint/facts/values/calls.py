@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
-from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scope, is_super
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
@@ -18,6 +18,7 @@ from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.annotations import is_typed_dict
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.batches import Batches, moves_item
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
 from torchlint.facts.values.handed import returned_at
 from torchlint.facts.values.join import (
@@ -58,6 +59,10 @@ class CallValues:
 
     ask: Ask
     envs_return_arrays: Callable[[], bool]
+    _batches: Batches = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._batches = Batches(self.ask)
 
     def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
         """The value of a call."""
@@ -175,7 +180,9 @@ class CallValues:
             return join(self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|"))
         if self._is_foreign(facts, func.value):
             return UNKNOWN
-        if func.attr in _REDUCING and self._is_of_batch(facts, func.value):
+        if moves_item(facts, node):
+            return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
+        if func.attr in _REDUCING and self._batches.holds(facts, func.value):
             return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
         return self.ask.guess(operators.untyped_method(func.attr, node, of))
 
@@ -186,29 +193,6 @@ class CallValues:
             return False
         parts = name.split(".")
         return not any(".".join(parts[:cut]) in self.ask.project.modules for cut in range(1, len(parts) + 1))
-
-    def _is_of_batch(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is an item of a batch that a framework hands over, or computed from one and numbers.
-
-        Such an item may be a list of texts, too: that has no methods of an array.
-        """
-        match node:
-            case ast.UnaryOp(operand=inner):
-                return self._is_of_batch(facts, inner)
-            case ast.BinOp(left=left, right=right):
-                sides = [each for each in (left, right) if not isinstance(each, ast.Constant)]
-                return bool(sides) and all(self._is_of_batch(facts, each) for each in sides)
-            case ast.Subscript(value=ast.Name() as name, slice=ast.Constant(value=str())):
-                return any(self._is_batch(each) for each in self.ask.project.reaching(facts, name).bindings)
-        return False
-
-    def _is_batch(self, binding: Binding) -> bool:
-        """Whether a parameter of a method holds the batches that a framework hands over."""
-        scope = binding.scope
-        if binding.how is not Bind.PARAM or scope is None or scope.method_of is None:
-            return False
-        places = (protocols.takes(base).get(scope.name) for base in self.ask.project.ancestry(scope.method_of.dotted))
-        return any(place is not None and scope.params[place : place + 1] == [binding.target] for place in places)
 
     def _tensordict(self, name: str, node: ast.Call) -> Value:
         """A method of a TensorDict; ``get`` gives what the project keeps under the key."""

@@ -21,7 +21,7 @@ from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
-from torchlint.facts.values.containers import displayed, element_of, makes_dict
+from torchlint.facts.values.containers import element_of, makes_dict
 from torchlint.facts.values.join import (
     HOST,
     INT,
@@ -70,7 +70,9 @@ class Values(Fact):
     _registering: Registering = field(init=False)
 
     def __post_init__(self) -> None:
-        solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN, self._floor)
+        solver = (Provisional if self.provisional else Solver)(
+            self._answer, UNKNOWN, lambda asked: self._attributes.floor(asked)
+        )
         self._ask = Ask(self.project, self.callers, solver, self.guesses)
         self._attributes = Attributes(self._ask)
         self._calls = CallValues(self._ask, self._envs_return_arrays)
@@ -178,15 +180,6 @@ class Values(Fact):
         assert isinstance(what, ast.expr)
         seen = self.seen.get(what)
         return self._expression(place, what) if seen is None else self._completed(place, what, seen)
-
-    def _floor(self, question: Question) -> Value | None:
-        """Return the kind of a list or dict that is filled with what is computed from its own elements."""
-        if isinstance(question, Scope):
-            return None
-        place, what = question
-        if isinstance(place, str):
-            return self._attributes.floor(place, str(what))
-        return displayed(what) if isinstance(what, Binding) else None
 
     def _completed(self, facts: FileFacts, node: ast.expr, seen: Value) -> Value:
         try:
