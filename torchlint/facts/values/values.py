@@ -70,11 +70,10 @@ class Values(Fact):
     _registering: Registering = field(init=False)
 
     def __post_init__(self) -> None:
-        solver = (Provisional if self.provisional else Solver)(
-            self._answer, UNKNOWN, lambda asked: self._attributes.floor(asked)
-        )
+        solver = (Provisional if self.provisional else Solver)(self._answer, UNKNOWN)
         self._ask = Ask(self.project, self.callers, solver, self.guesses)
         self._attributes = Attributes(self._ask)
+        solver.floor = self._attributes.floor
         self._calls = CallValues(self._ask, self._envs_return_arrays)
         self._needed = Needed(self.project)
         self._registering = Registering(self.project)
