@@ -31,13 +31,13 @@ from torchlint.report.page import document, resource
 from torchlint.rule import Basis
 
 _HINT = (
-    "Each bar is a function of the project, as wide as the time it took with all it called; below it lies what it "
-    "ran. Installed code in between is left out, its time is its caller's."
+    "Each bar is a function of the project. Its width is the time with all callees, which are below it. Installed "
+    "code in between is left out; its time counts for its caller."
 )
 _HINT_OPERATORS = f"These are the operators alone. {NO_STACKS}"
 _LEGEND = (
     ("f", "findings take 2% of it or more"),
-    ("b", "findings take less, or their cost is not known apart"),
+    ("b", "findings take less, or their own cost is not known"),
     ("o", "no findings"),
     ("r", "operators and other built-ins"),
 )
