@@ -222,7 +222,7 @@ def test_what_a_partial_clone_lacks_is_an_error_and_not_fetched(repository: Path
     name = shown.stdout.decode().strip()
     (repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
     done = run(repository, "check", "--since", "HEAD")
-    told = "torchlint: error: --since: git has no agent.py of that revision; fetch the full history\n"
+    told = "torchlint: error: --since: git has no agent.py of that revision; a full clone has it\n"
     assert (done.returncode, done.stdout, done.stderr, mark.exists()) == (2, "", told, False)
 
 
