@@ -147,7 +147,7 @@ def _agreement(report: ProfileReport) -> Iterator[str]:
     found = report.agreement
     if found is None or not found.compared:
         return
-    yield f"<h2>Predicted frequencies beside measured calls</h2><p>{escape(agreement_of(found))}</p>"
+    yield f"<h2>Predicted frequencies and measured calls</h2><p>{escape(agreement_of(found))}</p>"
     if found.gross:
         yield from _head("Calls", "Predicted", "Ran", "Function")
         for each in found.gross:
