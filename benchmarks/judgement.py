@@ -28,10 +28,10 @@ _Figure = TypeVar("_Figure", Cost, Counted)
 _TOP = """\
 # What runs by default, and why
 
-A rule runs by default if its gain is real on some device at some size: a 10th percentile of the ratio of times above
-{noise}, or fewer GPU syncs, copies or launches on an accelerator, counted on the counted device. One that gains nothing
-must be about memory, or be a note that says so; else it has to be selected by its code. A ratio is time before by time
-after, with its 10th to 90th percentile; the data are those that messages quote.
+A rule runs by default if its gain is real on some device at some size: the 10th percentile of the ratio of times is
+above {noise}, or the counted device counts fewer GPU syncs, copies or launches. A rule without such a gain must save
+memory, or be a note that says so; otherwise you have to select it by its code. A ratio is the time before by the time
+after, with its 10th to 90th percentile; messages quote the same data.
 """
 
 
@@ -62,8 +62,8 @@ def page(rules: Sequence[type[Rule]]) -> str:
     gaining, sparing = (sum(found is each for found in grounds.values()) for each in (Rationale.GAIN, Rationale.EVENTS))
     lines = [
         _TOP.format(noise=NOISE),
-        f"{gaining} of {len(rules)} rules are faster by measurement, and {sparing} more spare an accelerator events. "
-        "All that are not faster:",
+        f"{gaining} of {len(rules)} rules are measurably faster, and {sparing} more save events of an accelerator. "
+        "The rules that are not faster:",
         "",
         "| Rule | Level | Best ratio on the CPU | On a GPU, a call | Kept as |",
         "| --- | --- | --- | --- | --- |",
@@ -71,15 +71,21 @@ def page(rules: Sequence[type[Rule]]) -> str:
     for rule, found in grounds.items():
         if found is not Rationale.GAIN:
             costs = _of(rule, measured())
-            best = shown(max(costs, key=lambda cost: cost.low)) if costs else "none is timed"
+            best = shown(max(costs, key=lambda cost: cost.low)) if costs else "not timed"
             spares = next((fewer(count) for count in _of(rule, counted()) if count.gains), "")
             lines.append(f"| {rule.code} {rule.name} | {rule.level.value} | {best} | {spares} | {found.value} |")
     moved = [f"{rule.code} {rule.name}" for rule in rules if rule.code in MOVED]
-    lines += ["", f"Planned as warnings and made notes for want of a measured gain: {', '.join(moved)}."]
+    lines += [
+        "",
+        f"These rules were planned as warnings and are notes, because no gain was measured: {', '.join(moved)}.",
+    ]
     slower = list(slower_examples(rules))
     if slower:
         lines += ["", "## Where the better form is not faster", ""]
-        lines += ["Examples of rules above that have a gain elsewhere. Their messages quote no time saved.", ""]
+        lines += [
+            "Examples of rules above that have a gain on other inputs or devices. Their messages quote no time saved.",
+            "",
+        ]
         lines += ["| Rule, example | Ratio |", "| --- | --- |", *slower]
     return "\n".join(lines) + "\n"
 

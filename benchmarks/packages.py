@@ -30,11 +30,10 @@ Notes = Mapping[str, dict]
 _TOP = """\
 # Fixes in the code of others
 
-`make test-packages` takes these packages as they are published and runs a part of the tests that they ship, or, where
-they ship none, trains with their agents. They have few smells, so more are put in first: fixes turned round, on places
-where both forms do the same (`tests/packages/inverting.py`); the tests must pass with them, too. Then
-`torchlint check --fix` takes them out, and apart from that `--fix --unsafe-fixes`. After both every test must end as it
-did before any change.
+`make test-packages` downloads these published packages and runs a part of their tests, or trains with their agents
+if they have none. The packages have few smells, so the command first adds some: it reverses fixes where both forms do
+the same (`tests/packages/inverting.py`), and the tests must still pass. Then it runs `torchlint check --fix`, and
+separately `--fix --unsafe-fixes`. After each, every test must end as it did before any change.
 """
 
 
@@ -65,8 +64,8 @@ def page(notes: Notes) -> str:
 def _fixes(notes: Notes) -> Iterator[str]:
     """A row for each package, and the sum."""
     yield (
-        "Places: where a fix was turned round. Found: findings with a fix, those that the package came with among "
-        "them; what is not hot is not found. Ran: of these fixes, those on lines that the tests, or training, execute."
+        "Places: reversed fixes. Found: findings with a fix, including those of the published package; code that is "
+        "not hot has none. Ran: fixes on lines that the tests, or training, execute."
     )
     yield ""
     yield "| Package | Places | Found | Safe fixes | Ran | Unsafe fixes | Ran |"
@@ -123,11 +122,11 @@ def _training(notes: Notes) -> Iterator[str]:
     speeds = {name: note for name, note in speeds.items() if min(map(len, note["steps_per_cpu_second"].values())) > 1}
     yield ""
     if not speeds:
-        yield "How fast they were was not measured: one round of each says nothing."
+        yield "Speed was not compared: there was one round of each."
         return
     yield (
         "Steps of the environment per second of processor time, in rounds that alternate between the versions; median, "
-        "lowest and highest in brackets. Differences of a few percent mean nothing."
+        "lowest and highest in brackets. Differences of a few percent are noise."
     )
     yield ""
     yield "| Algorithm | Steps | Rounds | As published | With smells | After safe fixes | Safe fixes gain |"

@@ -508,7 +508,7 @@ def test_where_no_folder_can_be_made_is_one_warning(torchlint, project):
     done = torchlint("check", cwd=project)
     assert (done.returncode, done.stdout) == expected[:2]
     (warning,) = [line for line in done.stderr.splitlines() if line.startswith("torchlint: ")]
-    assert warning.startswith("torchlint: warning: no results are kept: ")
+    assert warning.startswith("torchlint: warning: cannot cache results: ")
     assert answer(torchlint("check", "-q", cwd=project)) == (1, done.stdout, "")
 
 
@@ -523,7 +523,7 @@ def test_a_full_or_read_only_disk_is_one_warning(torchlint, project, monkeypatch
     monkeypatch.setattr(os, "replace", refuse)
     done = torchlint("check", cwd=project)
     assert (done.returncode, done.stdout) == expected[:2]
-    warning = f"torchlint: warning: no results are kept: x.cache: {os.strerror(number)}"
+    warning = f"torchlint: warning: cannot cache results: x.cache: {os.strerror(number)}"
     assert [line for line in done.stderr.splitlines() if line.startswith("torchlint: ")] == [warning]
     assert [path.name for path in (project / ".torchlint_cache").iterdir()] == [".gitignore"]
 
@@ -532,7 +532,7 @@ def test_without_a_place_for_a_key_nothing_is_kept(torchlint, project, tmp_path,
     (tmp_path / "file").write_text("")
     for _ in range(2):
         done = torchlint("check", cwd=project, env={"TORCHLINT_DATA_DIR": str(tmp_path / "file" / "below")})
-        assert done.stderr.count("no results are kept") == 1
+        assert done.stderr.count("cannot cache results") == 1
     assert len(runs) == 2
 
 
@@ -654,7 +654,7 @@ def test_a_link_in_the_place_of_the_cache_is_refused(torchlint, project, tmp_pat
     cache.symlink_to(tmp_path / "elsewhere")
     kept = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
     done = torchlint("check", cwd=project)
-    told = f"warning: no results are kept: {cache}: it is a symbolic link; remove it with torchlint clean\n"
+    told = f"warning: cannot cache results: {cache}: it is a symbolic link; remove it with torchlint clean\n"
     assert told in done.stderr
     assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()} == kept
     chosen = torchlint("check", "--cache-dir", ".torchlint_cache", cwd=project)

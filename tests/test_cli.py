@@ -199,11 +199,11 @@ WRONG = {
     "check --config no-such.toml": "no-such.toml",
     "check --config preveiw=true": "did you mean 'preview'?",
     "check --fix=1": "--fix",
-    "check --per-file-ignores TL1": "'TL1' does not read PATTERN:SELECTOR",
-    "check --per-file-ignores :TL1": "':TL1' does not read PATTERN:SELECTOR",
+    "check --per-file-ignores TL1": "'TL1' is not of the form PATTERN:SELECTOR",
+    "check --per-file-ignores :TL1": "':TL1' is not of the form PATTERN:SELECTOR",
     "check --config a=1=": "--config: not valid TOML",
     "check --config other.toml --config more.toml": "more than one settings file: other.toml, more.toml",
-    "check --config pyproject.toml --isolated": "an isolated run reads no settings file",
+    "check --config pyproject.toml --isolated": "--isolated reads no settings file",
     "check -q -s": "--quiet and --silent cannot be given together",
     "check -q -v": "--quiet and --verbose cannot be given together",
     "check --watch --show-files": "--watch and --show-files cannot be given together",
@@ -211,7 +211,7 @@ WRONG = {
     "check --add-noqa --diff": "--add-noqa and --diff cannot be given together",
     "check --add-noqa -": "- (standard input) and --add-noqa cannot be given together",
     "check --watch -": "- (standard input) and --watch cannot be given together",
-    "check --add-noqa=a#b": "--add-noqa: a reason is one line without #",
+    "check --add-noqa=a#b": "--add-noqa: the reason must be one line without #",
     "check @gone.txt": "@gone.txt: cannot read arguments from gone.txt: No such file or directory",
     "config selct": "no such setting: selct; did you mean 'select'?",
     "config select --schema": "--schema takes no key: it describes all settings",
@@ -253,9 +253,9 @@ def test_wrong_settings_exit_with_2(engine, capsys):
 
 
 def test_a_selector_that_fits_no_rule_exits_with_2(engine, capsys):
-    engine.error = SettingsError("select: no rule fits 'TL999'; did you mean 'TL101'?")
+    engine.error = SettingsError("select: no rule matches 'TL999'; did you mean 'TL101'?")
     assert main(["check", "--select", "TL999"]) == 2
-    assert capsys.readouterr().err == "torchlint: error: select: no rule fits 'TL999'; did you mean 'TL101'?\n"
+    assert capsys.readouterr().err == "torchlint: error: select: no rule matches 'TL999'; did you mean 'TL101'?\n"
 
 
 def test_without_a_command_the_help_is_shown(engine, capsys):

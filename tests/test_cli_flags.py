@@ -74,7 +74,8 @@ def test_selectors(found, expected, flags):
 def test_a_selector_that_fits_no_rule_names_the_nearest(torchlint, project, flag):
     done = torchlint("check", flag, "TL1O2", cwd=project)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"torchlint: error: {flag.strip('-')}: no rule fits 'TL1O2'; did you mean 'TL102'?")
+    wrong = flag.strip("-")
+    assert done.stderr.startswith(f"torchlint: error: {wrong}: no rule matches 'TL1O2'; did you mean 'TL102'?")
 
 
 @pytest.mark.parametrize(
@@ -82,22 +83,22 @@ def test_a_selector_that_fits_no_rule_names_the_nearest(torchlint, project, flag
     [
         (
             '[tool.torchlint]\nselect = [\n  "TL1O2"]\n',
-            "pyproject.toml:2: select: no rule fits 'TL1O2'; did you mean 'TL102'?",
+            "pyproject.toml:2: select: no rule matches 'TL1O2'; did you mean 'TL102'?",
         ),
         (
             "[tool.torchlint]\n\nunfixable = ['cpu-then-mov']\n",
-            "pyproject.toml:3: unfixable: no rule fits 'cpu-then-mov'",
+            "pyproject.toml:3: unfixable: no rule matches 'cpu-then-mov'",
         ),
         (
             "[tool.torchlint.per-file-ignores]\n'a' = ['TLX']\n",
-            "pyproject.toml:1: per-file-ignores: no rule fits 'TLX'",
+            "pyproject.toml:1: per-file-ignores: no rule matches 'TLX'",
         ),
         ("[tool.torchlint.rules.TL404]\nsize = 3\n", "pyproject.toml:2: rules: TL404 has no option 'size'"),
         (
             "[tool.torchlint.rules.TL4O4]\nsize = 3\n",
-            "pyproject.toml:1: rules: no rule fits 'TL4O4'; did you mean 'TL404'?",
+            "pyproject.toml:1: rules: no rule matches 'TL4O4'; did you mean 'TL404'?",
         ),
-        ("[tool.torchlint]\nextend = 'base.toml'\n", "base.toml:2: ignore: no rule fits 'TL77'"),
+        ("[tool.torchlint]\nextend = 'base.toml'\n", "base.toml:2: ignore: no rule matches 'TL77'"),
     ],
 )
 def test_a_wrong_word_in_the_settings_is_found_where_it_stands(torchlint, project, settings, place):
@@ -108,7 +109,7 @@ def test_a_wrong_word_in_the_settings_is_found_where_it_stands(torchlint, projec
     assert done.stderr.startswith(f"torchlint: error: {project}/{place}")
     # What the command line says is not a fault of the file.
     done = torchlint("check", "--select", "TL9X", "--isolated", cwd=project)
-    assert done.stderr.startswith("torchlint: error: select: no rule fits 'TL9X'; did you mean ")
+    assert done.stderr.startswith("torchlint: error: select: no rule matches 'TL9X'; did you mean ")
 
 
 # fixing ---------------------------------------------------------------------------------------------------------------
@@ -424,7 +425,7 @@ def test_verbose_says_what_was_read(torchlint, project):
     assert done.stdout.count("\n") == 1
     assert done.stderr.splitlines()[:2] == [
         f"torchlint: settings: {project / 'pyproject.toml'}",
-        f"torchlint: project: {project}: 1 file linted, 1 more file read for what they call",
+        f"torchlint: project: {project}: 1 file linted, 1 more file read for their calls",
     ]
 
 

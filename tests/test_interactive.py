@@ -110,7 +110,7 @@ def test_accept_narrows_what_is_asked(project):
 
 def test_a_group_is_suppressed_with_a_reason(project):
     said = talk(project, INTERACTIVE, ["s", "q", "s", "a # b", "s", "the checks have found bugs", "q"])
-    assert "a reason is one line without #" in said.text
+    assert "the reason must be one line without #" in said.text
     assert all("# noqa: TL205 the checks have found bugs\n" in text for text in texts(project))
     assert said.text.endswith("Nothing applied, 2 suppressed, 1 not asked about\n")
 
@@ -147,7 +147,7 @@ def test_an_interrupt_keeps_what_was_applied_and_says_so(project):
     said = talk(project, INTERACTIVE, ["y", INTERRUPT])
     assert all("validate_args=False" in text for text in texts(project))
     assert "FloatTensor" in texts(project)[1]
-    assert "Applied 2 fixes in 2 files, 1 not asked about; what was applied stays\n" in said.text
+    assert "Applied 2 fixes in 2 files, 1 not asked about; the applied fixes stay\n" in said.text
     assert said.code == 130
 
 
@@ -157,7 +157,7 @@ def test_a_fix_of_several_files_is_written_whole_or_not_at_all(project):
         return "y"
 
     said = talk(project, INTERACTIVE, [change_and_agree, "q"])
-    assert "nothing of this fix is written" in said.text
+    assert "this fix was not applied" in said.text
     assert texts(project) == (ACTOR, f"{CRITIC}\n# someone else\n")
 
 
@@ -165,8 +165,7 @@ def test_without_a_terminal_it_says_what_to_do(project, torchlint):
     done = torchlint(*INTERACTIVE, cwd=project)
     assert done.returncode == 2
     assert done.stderr == (
-        "torchlint: error: --interactive asks questions, so it needs a terminal for input and output; "
-        "without one: --fix\n"
+        "torchlint: error: --interactive needs a terminal for input and output; without one, use --fix\n"
     )
     assert texts(project) == (ACTOR, CRITIC)
 

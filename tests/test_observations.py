@@ -548,7 +548,7 @@ def test_what_is_out_of_date_is_a_warning(torchlint, project):
     agent.write_text(agent.read_text().replace("state = ", "state_now = state = "))
     done = torchlint("check", "--isolated", "--no-cache", "--observations", NAME, cwd=project)
     assert "1 of 1 observations" in done.stderr
-    assert "are about code that has changed or is of another project, and count for nothing" in done.stderr
+    assert "are ignored, because their code has changed or is in another project" in done.stderr
     assert "[unsafe]" in done.stdout
     assert done.returncode == 1
 

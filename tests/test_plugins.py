@@ -246,7 +246,7 @@ def rule(code="ODD101", name="odd-one"):
 
 WRONG = [
     ({}, "no package 'odd_?' is installed"),
-    ({"__init__": ""}, "'odd_?' is not a rule package: it does not say TORCHLINT_API = 1"),
+    ({"__init__": ""}, "'odd_?' is not a rule package: it does not define TORCHLINT_API = 1"),
     ({"__init__": "TORCHLINT_API = 7"}, "'odd_?' is written for TORCHLINT_API = 7; this torchlint has 1"),
     ({"__init__": "import no_such_thing"}, "'odd_?' cannot be imported: ModuleNotFoundError: No module"),
     ({"__init__": "1 / 0"}, "'odd_?' cannot be imported: ZeroDivisionError: division by zero"),

@@ -39,7 +39,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(100)
         (b'{"a": [1, {"b": 2}]}', f"{UNKNOWN}: its JSON has no traceEvents"),
         (b'{"traceEvents": []}', "is a trace without a single event"),
         (b"[]", "is a trace without a single event"),
-        (b'{"traceEvents": [1, "a", null, {}]}', "is a trace of something else: no operators of torch"),
+        (b'{"traceEvents": [1, "a", null, {}]}', "is a trace without torch operators"),
         (b'{"traceEvents": 5}', "is not a profile: a list is missing at '5}'"),
         (TRACE[: len(TRACE) // 2], "is cut short: it ends in the middle"),
         (TRACE[:-1], "is cut short: it ends in the middle"),

@@ -323,7 +323,7 @@ def test_what_grows_without_end_is_bounded(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_other_traces_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ProfileError, match="is a trace of something else"):
+    with pytest.raises(ProfileError, match="is a trace without torch operators"):
         profile_of(tmp_path, [event("blink", "Paint", 0, 1), event("cuda_sync", "x", 0, 1)])
 
 

@@ -107,7 +107,7 @@ def test_a_cached_run_knows_that_an_option_changed(torchlint, project):
         ("[rules.TL404]\nlimit = 3\n", 2, "rules: TL404 has no option 'limit'; it has allow"),
         ("[rules.TL404]\nalow = []\n", 2, "did you mean 'allow'?"),
         ("[rules.TL404]\nallow = 3\n", 2, "rules: TL404: allow takes a list of strings, not 3"),
-        ("[rules.TL4044]\n", 1, "no rule fits 'TL4044'; did you mean 'TL404'?"),
+        ("[rules.TL4044]\n", 1, "no rule matches 'TL4044'; did you mean 'TL404'?"),
         ("[rules.TL101]\nlimit = 3\n", 2, "rules: TL101 has no option 'limit'; it has none"),
     ],
 )

@@ -65,13 +65,13 @@ def test_the_more_specific_selector_wins(selectors, expected):
 @pytest.mark.parametrize(
     ("selectors", "message"),
     [
-        ({"select": ["TL10", "TL12"]}, r"select: no rule fits 'TL12'; did you mean 'TL1"),
+        ({"select": ["TL10", "TL12"]}, r"select: no rule matches 'TL12'; did you mean 'TL1"),
         ({"ignore": ["legacy-tensor-construct"]}, r"ignore: .* did you mean 'legacy-tensor-constructor'"),
         ({"extend_select": ["tl101"]}, r"extend-select: .*'tl101'; did you mean 'TL101'"),
         ({"select": ["all"]}, r"did you mean 'ALL'"),
         ({"select": ["TL9033"]}, r"did you mean 'TL903'"),
-        ({"select": [""]}, r"no rule fits ''$"),
-        ({"select": ["F401"]}, r"no rule fits 'F401'"),
+        ({"select": [""]}, r"no rule matches ''$"),
+        ({"select": ["F401"]}, r"no rule matches 'F401'"),
     ],
 )
 def test_an_unknown_selector_is_an_error(selectors, message):
@@ -82,7 +82,7 @@ def test_an_unknown_selector_is_an_error(selectors, message):
 def test_what_selectors_cover():
     assert matching(["TL1", "pedantic"], RULES, "per-file-ignores") == {"TL101", "TL102", "TL110", "TL903"}
     assert matching(["ALL"], RULES, "per-file-ignores") == {rule.code for rule in RULES}
-    with pytest.raises(SettingsError, match="per-file-ignores: no rule fits 'TL7'"):
+    with pytest.raises(SettingsError, match="per-file-ignores: no rule matches 'TL7'"):
         matching(["TL7"], RULES, "per-file-ignores")
 
 
@@ -114,7 +114,7 @@ class Plain(Rule):
     ("tables", "wrong"),
     [
         ({"TL405": {"least": 3}}, "rules: TL405 has no option 'least'; it has none"),
-        ({"TL9x": {}}, "rules: no rule fits 'TL9x'"),
+        ({"TL9x": {}}, "rules: no rule matches 'TL9x'"),
         ({"unbounded-grwth": {}}, "did you mean 'unbounded-growth'?"),
         ({"TL4": {"limit": 3}}, "rules: options belong to one rule, not to all of TL4"),
         ({"TL404": {"limt": 3}}, "rules: TL404 has no option 'limt'; did you mean 'limit'?; it has allow, limit"),

@@ -239,7 +239,7 @@ def test_isolated_reads_no_file(tmp_path):
             "/torchlint.toml:1: output-format: 'jsn' is not one of full, concise, grouped, json, json-lines, github, "
             "gitlab, sarif, junit, rdjson, azure, pylint, lintrunner, markdown, html, agent; did you mean 'json'?",
         ),
-        ("hot = ['train']\n", "/torchlint.toml:1: hot: 'train' does not read package.module:function"),
+        ("hot = ['train']\n", "/torchlint.toml:1: hot: 'train' is not of the form package.module:function"),
         (
             "preview = true\n[per-file-ignores]\n'a.py' = ['TL1']\n\"b.py\" = 'TL1'\n",
             "/torchlint.toml:4: per-file-ignores: b.py: expected a list of strings, not a string",

@@ -222,7 +222,7 @@ def test_what_a_partial_clone_lacks_is_an_error_and_not_fetched(repository: Path
     name = shown.stdout.decode().strip()
     (repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
     done = run(repository, "check", "--since", "HEAD")
-    told = "torchlint: error: --since: git lacks agent.py of that revision; a full clone has it\n"
+    told = "torchlint: error: --since: git has no agent.py of that revision; a full clone has it\n"
     assert (done.returncode, done.stdout, done.stderr, mark.exists()) == (2, "", told, False)
 
 
@@ -279,7 +279,7 @@ def test_streams_that_are_closed(project: Path, line: str, code: int) -> None:
 def test_a_folder_that_is_gone(project: Path, words: str) -> None:
     done = run(project, shell=f"mkdir gone; cd gone; rmdir ../gone; torchlint {words}")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "torchlint: error: the current folder is gone, or may not be looked into\n"
+    assert done.stderr == "torchlint: error: cannot access the working directory\n"
 
 
 @pytest.mark.third

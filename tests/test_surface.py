@@ -260,7 +260,7 @@ def test_extend_ignore_adds_to_what_is_ignored(torchlint, project):
     assert torchlint("check", "--select", "TL1", "--extend-ignore", "TL102", cwd=project).returncode == 0
     assert torchlint("check", "--extend-ignore", "TL2", cwd=project).returncode == 1
     wrong = torchlint("check", "--extend-ignore", "TL1O2", cwd=project)
-    assert wrong.stderr.startswith("torchlint: error: extend-ignore: no rule fits 'TL1O2'")
+    assert wrong.stderr.startswith("torchlint: error: extend-ignore: no rule matches 'TL1O2'")
 
 
 @pytest.mark.parametrize(

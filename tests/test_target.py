@@ -160,7 +160,7 @@ def test_the_project_says_what_it_runs_with(run, project: Path) -> None:
     (project / "pyproject.toml").write_text(text)
     shown = run("--show-settings").stdout
     assert 'target-torch = "2.4"\ntarget-version = "py311"\n' in shown
-    assert "written for: torch 2.4 and newer, Python py311 and newer\n" in run("-v").stderr
+    assert "target: torch 2.4 and newer, Python py311 and newer\n" in run("-v").stderr
     assert "TL905 [*]" in run().stdout
     (project / "pyproject.toml").write_text(text.replace("2.4", "1.8"))
     assert run().stdout == ""
@@ -221,7 +221,7 @@ def test_a_new_file_of_requirements_is_seen(run, project: Path) -> None:
 def test_what_is_assumed_is_shown(run) -> None:
     shown = run("--show-settings").stdout
     assert "# target-torch is not set, so 2.2 holds\n# target-version is not set, so py310 holds\n" in shown
-    assert "written for: torch 2.2 (assumed) and newer, Python py310 (assumed) and newer\n" in run("-v").stderr
+    assert "target: torch 2.2 (assumed) and newer, Python py310 (assumed) and newer\n" in run("-v").stderr
 
 
 @pytest.mark.parametrize(

@@ -387,7 +387,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone_and_the_others_are_written(
     edit = command(f"open({str(project / 'agent.py')!r}, 'a').write('# mine')")
     done = torchlint("verify", "--unsafe-fixes", "--select", "TL102", *edit, cwd=project)
     assert done.returncode == 2
-    assert "agent.py was changed by someone else meanwhile and is left alone" in done.stderr
+    assert "agent.py has been changed by another program meanwhile and is left alone" in done.stderr
     assert (project / "agent.py").read_text().startswith(AGENT + "# mine")
     assert (project / "other.py").read_text() != OTHER
 
@@ -460,7 +460,7 @@ def test_a_metric_without_a_difference(torchlint: CommandLine, project: Path) ->
 
 @pytest.mark.parametrize(
     ("prints", "told"),
-    [("", "has no match"), ("fps: fast", "found 'fast', which is not a number"), ("fps: 0", "only numbers above zero")],
+    [("", "has no match"), ("fps: fast", "found 'fast', which is not a number"), ("fps: 0", "must be above zero")],
 )
 def test_a_metric_that_is_not_there(torchlint: CommandLine, project: Path, prints: str, told: str) -> None:
     done = torchlint("verify", "--metric", "fps: (.+)", *command(f"print({prints!r})"), cwd=project)

@@ -102,7 +102,7 @@ def test_what_commands_print_is_shown_as_they_print_it():
     assert "$ torchlint check --isolated --select TL101 agent.py" in text
     assert "TL101" in text
     assert "\n\n" not in text.split('<div class="tl-terminal">')[1].split("$ torchlint")[0]
-    with pytest.raises(RuntimeError, match="no rule fits"):
+    with pytest.raises(RuntimeError, match="no rule matches"):
         shown("<!-- run: check --isolated --select TL9999 agent.py -->", ROOT / "examples" / "agent")
 
 

@@ -70,7 +70,7 @@ CLAIM = Claim(
     most=2.5,
     rule="",
     examples=(example(16, 1), example(16, 64), example(64, 8)),
-    remark="The recurrence itself stays in the loop and is timed along.",
+    remark="The recurrence itself stays in the loop and is timed, too.",
 )
 
 if __name__ == "__main__":

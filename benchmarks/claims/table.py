@@ -53,16 +53,16 @@ def page(found: Sequence[tuple[Claim, Sequence[Answer]]], machine: Machine) -> s
     lines = [
         "# Claims",
         "",
-        "What is often said of these smells, beside what was measured. Each claim is a program in",
-        "`benchmarks/claims/`; the program after is what the fix of the rule makes of it, or, where there is no fix,",
-        "written by hand. Ratios are time before by time after.",
+        "Common claims about these smells, compared with measurements. Each claim is a program in",
+        "`benchmarks/claims/`. The program after is the result of the rule's fix or, without a fix, written by hand.",
+        "Ratios are the time before by the time after.",
         "",
         f"Machine: {machine.device}, {machine.processor}, {machine.threads} thread, Python {machine.python}, "
         f"torch {machine.torch}.",
         "",
-        f"Claims that do not hold at any size measured: {_names(found, holding=False)}.",
-        f"Claims that hold at some sizes but not at others: {_partly(found)}.",
-        f"Claims that hold at all of them: {_names(found, holding=True)}.",
+        f"Claims that hold at no measured size: {_names(found, holding=False)}.",
+        f"Claims that hold at some sizes only: {_partly(found)}.",
+        f"Claims that hold at all measured sizes: {_names(found, holding=True)}.",
     ]
     for claim, given in found:
         after = f"the fix of {claim.rule}" if claim.rule else "by hand; there is no fix"

@@ -81,7 +81,7 @@ CLAIM = Claim(
     most=5.0,
     rule="",
     examples=(example(2), example(4), example(8), example(16)),
-    remark="A cart and pole in NumPy, with a forward pass for every action; the cost of an environment decides.",
+    remark="A cart and pole in NumPy, with a forward pass for every action. The cost of the environment is decisive.",
 )
 
 if __name__ == "__main__":

@@ -29,19 +29,19 @@ class Regrowth(Fact):
 
     loops: Loops
 
-    def of(self, facts: FileFacts, call: ast.Call) -> str:
-        """Source of what a concatenation makes longer round after round; empty where it does not, or is read there."""
+    def of(self, facts: FileFacts, call: ast.Call) -> str | None:
+        """Return the source of what a concatenation lengthens in each round and nothing reads there, or ``None``."""
         stmt = facts.parent.get(call)
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or self._ends_round(facts, stmt):
-            return ""
+            return None
         target = stmt.targets[0]
         text = ast.unparse(target)
         grown = [part for part in _pieces(call) if alike(part, target)]
         if len(grown) != 1:
-            return ""
+            return None
         root = _root(grown[0])
         if root is None:
-            return ""
+            return None
         indices = {part.id for part in walk(target) if isinstance(part, ast.Name) and part is not _root(target)}
         for loop in around(facts, stmt):
             if isinstance(loop, COMPREHENSIONS):
@@ -50,8 +50,8 @@ class Regrowth(Fact):
                 continue  # another element in every round
             if self._lasts(facts, stmt, root, text, loop):
                 few = self.loops.is_few(facts, loop) or _over_space(loop)
-                return "" if few or any(self._reads(facts, stmt, root, loop)) else text
-        return ""
+                return None if few or any(self._reads(facts, stmt, root, loop)) else text
+        return None
 
     def _ends_round(self, facts: FileFacts, stmt: ast.stmt) -> bool:
         """Whether the loop is left right after a statement, so that it runs once."""
@@ -155,4 +155,4 @@ def regrown(site: Site, call: cst.Call) -> str | None:
     ``xs`` of ``xs = torch.cat([xs, x])``, as source; ``None`` where nothing grows over more than a handful of rounds.
     """
     twin = site.expression(call)
-    return (site.fact(Regrowth).of(site.file, twin) or None) if isinstance(twin, ast.Call) else None
+    return site.fact(Regrowth).of(site.file, twin) if isinstance(twin, ast.Call) else None

@@ -15,4 +15,4 @@ def hoarded(site: Site, call: cst.Call) -> str | None:
     ``None`` too where objects of the class are built again and again, or the list is handed to unknown code.
     """
     twin = site.expression(call)
-    return (site.fact(Hoards).grown(site.file, twin) or None) if isinstance(twin, ast.Call) else None
+    return site.fact(Hoards).grown(site.file, twin) if isinstance(twin, ast.Call) else None

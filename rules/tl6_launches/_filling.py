@@ -24,10 +24,10 @@ class Filling(Fact):
 
     values: Values
 
-    def filled(self, facts: FileFacts, loop: ast.For) -> str:
-        """The name of a one-dimensional tensor, made in the same function, that a loop fills with numbers; else empty.
+    def filled(self, facts: FileFacts, loop: ast.For) -> str | None:
+        """Return the name of a new one-dimensional tensor that a loop fills with numbers, or ``None``.
 
-        ``for i, x in enumerate(xs): t[i] = f(x)``, where nothing in the loop reads the tensor.
+        ``for i, x in enumerate(xs): t[i] = f(x)`` in the function that makes the tensor, which the loop never reads.
         """
         counts = set(self._counts(facts, loop))
         for stmt in loop.body:
@@ -39,7 +39,7 @@ class Filling(Fact):
                 number = self.values.of(facts, stmt.value).kind in _NUMBERS
                 if number and self._made_flat(facts, base) and not _is_read(loop, base.id, target):
                     return base.id
-        return ""
+        return None
 
     def _counts(self, facts: FileFacts, loop: ast.For) -> list[str]:
         """The names of a loop that count its rounds."""
@@ -70,4 +70,4 @@ def _is_read(loop: ast.For, name: str, target: ast.Subscript) -> bool:
 
 def filled(site: Site) -> str | None:
     """Of a ``for``, the tensor of one dimension that it fills with numbers one by one; else ``None``."""
-    return (site.fact(Filling).filled(site.file, site.twin) or None) if isinstance(site.twin, ast.For) else None
+    return site.fact(Filling).filled(site.file, site.twin) if isinstance(site.twin, ast.For) else None

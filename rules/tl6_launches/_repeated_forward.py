@@ -15,4 +15,4 @@ def ran_before(site: Site, call: cst.Call) -> int | None:
     The input, the parameters and all other state are proven the same.
     """
     twin = site.expression(call)
-    return (site.fact(Again).earlier(site.file, twin) or None) if isinstance(twin, ast.Call) else None
+    return site.fact(Again).earlier(site.file, twin) if isinstance(twin, ast.Call) else None

@@ -27,21 +27,21 @@ class Narrowing(Fact):
 
     values: Values
 
-    def cast(self, facts: FileFacts, call: ast.Call) -> int:
-        """Of a call that makes an array kept by an object, the row where a batch of it becomes float32; 0: none.
+    def cast(self, facts: FileFacts, call: ast.Call) -> int | None:
+        """Return the row where a batch of an array that an object keeps becomes float32, or ``None``.
 
-        The object writes rows into it; no other use of the array is looked at.
+        ``call`` makes the array. The object writes rows into it; no other use of the array is looked at.
         """
         kept = self._kept(facts, call)
         owner = facts.scope_of(call).function.owner
         if kept is None or owner is None:
-            return 0
+            return None
         project = self.values.project
         related = [*project.family(owner.dotted), *project.descendants(owner.dotted)]
         uses = [use for cls in related for use in self._uses(cls, kept)]
         if not any(_is_written(file, node) for file, node in uses):
-            return 0
-        return next((row for file, node in uses if (row := self._row(file, node))), 0)
+            return None
+        return next((row for file, node in uses if (row := self._row(file, node))), None)
 
     def _kept(self, facts: FileFacts, call: ast.Call) -> str | None:
         """The attribute of ``self`` that an array is assigned to, itself or as a value of a dictionary."""
@@ -65,13 +65,13 @@ class Narrowing(Fact):
                     if part.value.id == method.self_name:
                         yield cls.file, part
 
-    def _row(self, facts: FileFacts, node: ast.Attribute) -> int:
-        """The row of the conversion of what is read of an array."""
+    def _row(self, facts: FileFacts, node: ast.Attribute) -> int | None:
+        """Return the row where what is read of an array becomes float32, or ``None``."""
         batch = facts.items(node)
         call = facts.parent.get(batch)
         if batch is not node and isinstance(call, ast.Call) and batch in call.args[:1] and self._narrows(facts, call):
             return call.lineno
-        return 0
+        return None
 
     def _narrows(self, facts: FileFacts, call: ast.Call) -> bool:
         name = self.values.project.qualified(facts, call.func) or ""
@@ -104,4 +104,4 @@ def _is_written(facts: FileFacts, node: ast.Attribute) -> bool:
 def narrowed(site: Site, call: cst.Call) -> int | None:
     """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor, if they do."""
     twin = site.expression(call)
-    return (site.fact(Narrowing).cast(site.file, twin) or None) if isinstance(twin, ast.Call) else None
+    return site.fact(Narrowing).cast(site.file, twin) if isinstance(twin, ast.Call) else None

@@ -17,5 +17,5 @@ def warms_up(site: Site, call: cst.Call) -> str | None:
     """
     twin = site.expression(call)
     if not isinstance(twin, ast.Call):
-        return ""
+        return None
     return site.fact(Clocks).warms_up(site.file, twin, site.fact(Inside).names())

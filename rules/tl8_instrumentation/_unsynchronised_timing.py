@@ -15,4 +15,4 @@ def unsynchronised(site: Site, call: cst.Call) -> str | None:
     Both are read in one round of the same loops, and their difference is taken.
     """
     twin = site.expression(call)
-    return (site.fact(Clocks).unsynchronised(site.file, twin) or None) if isinstance(twin, ast.Call) else None
+    return site.fact(Clocks).unsynchronised(site.file, twin) if isinstance(twin, ast.Call) else None

@@ -111,15 +111,15 @@ class Importing(Fact):
             if file is not None and file is not facts:
                 yield file
 
-    def cuda_before(self, facts: FileFacts, node: ast.AST) -> int:
-        """The row of a call before a node, in its function or at the top of its file, that starts CUDA; else 0."""
+    def cuda_before(self, facts: FileFacts, node: ast.AST) -> int | None:
+        """Return the row of a call before a node in its function or module that starts CUDA, or ``None``."""
         row = getattr(node, "lineno", 1)
         rows = [
             call.lineno
             for call in facts.scope_of(node).function.calls
             if call.lineno < row and self._starts_cuda(facts, call)
         ]
-        return min(rows, default=0)
+        return min(rows, default=None)
 
     def _starts_cuda(self, facts: FileFacts, call: ast.Call) -> bool:
         name = self.project.qualified(facts, call.func) or ""

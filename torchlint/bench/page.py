@@ -56,14 +56,14 @@ def as_html(results: Results, shipped: Shipped) -> str:
     bars = [_bar(row, shipped) for row in rows if row.status is ExampleStatus.MEASURED]
     body = [
         f'<p class="quiet">{escape(_of(results))}</p>',
-        f"<p>{escape(summary(results))} The program after is what the fixer makes of the one before. Their "
-        "results were compared on ordinary and on awkward inputs before anything was timed.</p>",
+        f"<p>{escape(summary(results))} The program after is the result of the fix. The results of both "
+        "were compared on ordinary and on awkward inputs before they were timed.</p>",
     ]
     if bars:
         body += [
             "<h2>Time before by time after</h2>",
             "<p class='quiet'>Median and 10th to 90th percentile; right of 1 the fix is faster. A hollow circle is the "
-            "figure that came with the rule.</p>",
+            "figure that ships with the rule.</p>",
             f'<div class="wide">{intervals(bars)}</div>',
             "<h2>Saved in one call</h2>",
             f'<div class="wide">{savings(bars)}</div>',

@@ -33,9 +33,9 @@ _GOOD = "green"
 _DOUBT = "yellow"
 
 _LEGEND = (
-    "Inputs: sets of inputs, ordinary and awkward ones, with the same results. Ratio: time before by time after, "
-    "with its 10th to 90th percentile. Shipped: the ratio that came with the rule. On a GPU: events fewer or "
-    "more in one call, as counted on the counted device."
+    "Inputs: sets of ordinary and awkward inputs with the same results. Ratio: time before by time after, with its "
+    "10th to 90th percentile. Shipped: the ratio that ships with the rule. On a GPU: fewer or more events per call, "
+    "as counted on the counted device."
 )
 
 _HEADINGS = ("Rule, example", "Inputs", "Ratio", "10-90 %", "Saves", "Syncs", "Shipped", "On a GPU", "On CUDA")

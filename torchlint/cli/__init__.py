@@ -74,7 +74,7 @@ def _run(args: list[str], ending: Ending | None = None) -> int:
     except OSError:
         from torchlint.cli.output import complain
 
-        complain("error: the current folder is gone, or may not be looked into")
+        complain("error: cannot access the working directory")
         return FAILED
     key = None if path is None else run_key(args)
     if path is not None and key is not None:

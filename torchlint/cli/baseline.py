@@ -24,7 +24,7 @@ from torchlint.sources.baseline import BaselineEntry, BaselineError, read_baseli
 _NAME = "torchlint-baseline.jsonl"
 
 
-@click.command(short_help="Accept the findings of today, to report only new ones.")
+@click.command(short_help="Accept the current findings, to report only new ones.")
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--baseline", "file", type=click.Path(path_type=Path, dir_okay=False), help="The file to write.")
 @declared("config")
@@ -40,7 +40,8 @@ def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...],
       torchlint baseline src    refresh the entries of the files below src alone
       torchlint check --baseline torchlint-baseline.jsonl
 
-    Entries hold no line numbers, so they stay when code moves. Named in the settings, the file counts in every run:
+    Entries have no line numbers, so they stay valid when code moves. Name the file in the settings to use it in
+    every run:
 
     \b
       baseline = "torchlint-baseline.jsonl"
@@ -54,7 +55,7 @@ def baseline(paths: tuple[str, ...], file: Path | None, config: tuple[str, ...],
     for problem in result.problems:
         complain(f"error: {problem.path}: {problem.message}")
     if result.problems:
-        complain("no baseline is written, because it would lack what was not read")
+        complain("no baseline was written, because some files could not be read")
         return FAILED
     for finding in result.findings:
         if finding.level is Level.ERROR:
@@ -82,7 +83,7 @@ def _kept(target: Path, given: tuple[Path, ...], settings: Settings) -> set[Base
     try:
         entries = read_baseline(target)
     except BaselineError as error:
-        raise click.ClickException(f"{error}; it is left as it is") from error
+        raise click.ClickException(f"{error}; the file was not changed") from error
     folders = [Path(os.path.abspath(path)) for path in given]
 
     def looked_at(entry: BaselineEntry) -> bool:

@@ -36,7 +36,7 @@ _SELECTORS = Words(SELECTORS)
 @click.argument("codes", nargs=-1, type=_SELECTORS)
 @click.option("--rule", "more", type=_SELECTORS, multiple=True, help="Rules to run: codes, prefixes, names, or ALL.")
 @choice_option("--device", choices=("cpu", "cuda"), default="cpu", text="Where to run (default: cpu).")
-@click.option("--quick", is_flag=True, help="Measure roughly in a fraction of the time; results are not kept.")
+@click.option("--quick", is_flag=True, help="Measure quickly and roughly; do not store the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with plots to this file.")
 def bench(
@@ -96,7 +96,7 @@ def _prepared(device: str, quick: bool) -> tuple[BenchDevice, Thoroughness]:
             import_module(name)
     except ImportError as error:
         raise click.ClickException(
-            f"torchlint bench runs programs and needs torch and numpy ({error}): pip install 'torchlint[bench]'"
+            f"torchlint bench needs torch and numpy ({error}): pip install 'torchlint[bench]'"
         ) from error
     from torchlint.bench.device import NoDeviceError, device_of
     from torchlint.bench.suite import QUICK, Thoroughness
@@ -121,7 +121,7 @@ def _run(rules: Sequence[type[Rule]], device: BenchDevice, plan: Thoroughness) -
                 rows.append(row_of(rule, example, device, plan))
         complete = True
     except KeyboardInterrupt:
-        complain("interrupted: what was measured so far follows")
+        complain("interrupted; the results so far follow")
     return Results(device.machine(), tuple(rows), complete, __version__)
 
 
@@ -175,7 +175,7 @@ def _keep(results: Results, device: str, *, tell: bool) -> None:
     try:
         path = keep(results, device)
     except OSError as error:
-        complain(f"warning: the results cannot be kept: {error}")
+        complain(f"warning: cannot store the results: {error}")
         return
     if tell:
         write(sys.stderr, f"Kept in {path}; torchlint rule and the format full show it.\n")

@@ -63,9 +63,9 @@ def check(key: str | None, /, **given: Any) -> int:
     Examples:
       torchlint check                          lint the project in this folder
       torchlint check src train.py --fix       lint and fix
-      torchlint check --fix --accept rounding  also where results may round
+      torchlint check --fix --accept rounding  also fixes that change rounding
       torchlint check --fix --interactive      decide on each fix with its diff
-      torchlint check --diff > fixes.patch     keep the fixes for later
+      torchlint check --diff > fixes.patch     save the fixes for later
       torchlint check --select TL1,legacy-tensor-constructor
       torchlint check --since origin/main      only what this branch changed
       torchlint check --explain-hot agent.py:88
@@ -73,7 +73,7 @@ def check(key: str | None, /, **given: Any) -> int:
       torchlint check @files.txt               arguments from a file, one a line
       torchlint check - --stdin-filename agent.py < agent.py
 
-    The exit code is 0 without findings or with notes alone, 1 with findings of the level that fails
+    The exit code is 0 without findings or with notes alone, 1 with findings of the failing level
     (--fail-level, default: warning), and 2 after an error.
     """
     # The key of the command line in the cache is there when it could be read without click.

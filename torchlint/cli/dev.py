@@ -36,10 +36,10 @@ def dev() -> None:
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="A checkout of torchlint, or the folder of a package, which is made if it is not there (default: here).",
+    help="A checkout of torchlint, or the folder of a package, which is created if missing (default: here).",
 )
 def new_rule(code: str, name: str, into: Path) -> int:
-    """Write a rule that works, its fixtures, and tests that pass. Nothing that is there already is overwritten.
+    """Write a rule that works, its fixtures, and tests that pass. Existing files are not overwritten.
 
     \b
     Examples:
@@ -161,7 +161,7 @@ def _list(rule: _NewRule, root: Path) -> None:
         command, cwd=root, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise click.ClickException(f"the rule is written, but its index is not: {' '.join(done.stderr.split())[-300:]}")
+        raise click.ClickException(f"the rule was written without its index: {' '.join(done.stderr.split())[-300:]}")
 
 
 def _next(code: str, into: Path, built_in: bool) -> str:

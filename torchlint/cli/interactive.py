@@ -173,7 +173,7 @@ class Dialogue:
             with waiting("torchlint: reading the project"):
                 self.counts.applied += self.session.apply(rounds)
         except NotWrittenError as error:
-            complain(f"error: nothing of this fix is written: {error}")
+            complain(f"error: this fix was not applied: {error}")
             self._skip(entry)
         return True
 
@@ -203,7 +203,7 @@ class Dialogue:
         if reason is None or reason == "q":
             return False
         if not reason.isprintable() or "#" in reason:
-            complain("a reason is one line without #")
+            complain("the reason must be one line without #")
             return False
         by_name: dict[str, list[Finding]] = {}
         for finding in entry.findings:
@@ -216,12 +216,12 @@ class Dialogue:
             texts.append((before, after))
             kept += len(unable)
         if kept:
-            complain(f"no comment can silence {count(kept, 'place')} of it, so none is written")
+            complain(f"no comment was written, because none can silence {count(kept, 'place')} of it")
             return False
         try:
             replace_together(texts)
         except (ChangedMeanwhileError, UnencodableError, OSError) as error:
-            complain(f"error: no comment is written: {error}")
+            complain(f"error: no comment was written: {error}")
             return False
         self.counts.suppressed += len(entry.findings)
         self._reread(by_name)
@@ -233,7 +233,7 @@ class Dialogue:
         words = editor(path, row)
         if not words:
             write(sys.stdout, f"{visible(named(finding.path, self.settings.root))}:{row}\n")
-            complain("to open it from here, set VISUAL or EDITOR to your editor")
+            complain("to open the file from here, set VISUAL or EDITOR to your editor")
             return False
         try:
             subprocess.run(words, check=False)
@@ -248,7 +248,7 @@ class Dialogue:
             with waiting("torchlint: reading the project"):
                 self.session.reread(names)
         except NotWrittenError as error:
-            raise Failure(f"{error}; what was applied stays") from error
+            raise Failure(f"{error}; the applied fixes stay") from error
 
     def outcome(self) -> str:
         """Say in one line what became of everything."""
@@ -267,10 +267,10 @@ def converse(paths: Sequence[Path], settings: Settings, own: Nested) -> Result:
 
     Raises:
         Failure: there is no terminal to ask on, or something cannot be read.
-        KeyboardInterrupt: the user interrupts; what was applied stays, and is told.
+        KeyboardInterrupt: the user interrupts; the applied fixes stay, and is told.
     """
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("--interactive asks questions, so it needs a terminal for input and output; without one: --fix")
+        raise Failure("--interactive needs a terminal for input and output; without one, use --fix")
     everything = not settings.accept and not settings.unsafe_fixes
     wide = _Widened(own)
     try:
@@ -282,7 +282,7 @@ def converse(paths: Sequence[Path], settings: Settings, own: Nested) -> Result:
     try:
         dialogue.hold()
     except KeyboardInterrupt:
-        write(sys.stdout, f"\n{dialogue.outcome()}; what was applied stays\n")
+        write(sys.stdout, f"\n{dialogue.outcome()}; the applied fixes stay\n")
         raise
     write(sys.stdout, f"\n{dialogue.outcome()}\n")
     return session.result()

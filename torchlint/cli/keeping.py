@@ -128,7 +128,7 @@ def _listed(root: Path) -> list[str]:
 
 def warn(error: OSError) -> None:
     """Say that nothing is kept."""
-    complain(f"warning: no results are kept: {error.filename or 'the cache'}: {error.strerror or error}")
+    complain(f"warning: cannot cache results: {error.filename or 'the cache'}: {error.strerror or error}")
 
 
 def _code(plugins: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -24,13 +24,13 @@ def mcp(folder: Path, read_only: bool) -> int:
       torchlint mcp               for the project in this folder
       torchlint mcp --read-only   no tool that runs a command
 
-    It needs torchlint[mcp]. The documentation says how to set up agents, and what to write for them into a project.
+    Requires torchlint[mcp]. The documentation describes the setup of agents, and a text for them in your repository.
     """
     try:
         import_module("mcp.server.mcpserver")
     except ImportError as error:
         raise click.ClickException(
-            f"torchlint mcp speaks to agents and needs the package mcp ({error}): pip install 'torchlint[mcp]'"
+            f"torchlint mcp needs the package mcp ({error}): pip install 'torchlint[mcp]'"
         ) from error
     from torchlint.agents.serve import serve
 

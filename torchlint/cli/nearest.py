@@ -173,5 +173,5 @@ class FilePatterns(_PatternList):
             elif pattern and selector:
                 pairs.append((pattern, (selector,)))
             else:
-                self.fail(f"{word!r} does not read PATTERN:SELECTOR, e.g. 'tests/*:TL1'", param, ctx)
+                self.fail(f"{word!r} is not of the form PATTERN:SELECTOR, e.g. 'tests/*:TL1'", param, ctx)
         return tuple(pairs)

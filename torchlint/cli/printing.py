@@ -110,7 +110,7 @@ class Printer:
             words[2:2] = ["--verbose", *(["--diff", "--unsafe-fixes"] if problem.fixing else [])]
             import shlex
 
-            complain(f"this is a bug of torchlint; please report it with what this prints: {shlex.join(words)}")
+            complain(f"this is a bug in torchlint; please report it with the output of: {shlex.join(words)}")
 
     def _remark(self, result: Result) -> None:
         for skipped in result.skipped:
@@ -120,15 +120,15 @@ class Printer:
             complain(f"warning: {entries} of the baseline {_FIT[len(result.stale) == 1]} no longer: torchlint baseline")
         if lost := result.outdated[0]:
             complain(
-                f"warning: {lost} of {result.outdated[1]} observations in {self.settings.observations} are about "
-                "code that has changed or is of another project, and count for nothing: torchlint verify --observe"
+                f"warning: {lost} of {result.outdated[1]} observations in {self.settings.observations} are ignored, "
+                "because their code has changed or is in another project: torchlint verify --observe"
             )
         if self.volume is Volume.VERBOSE:
-            settings = self.settings.file or "the defaults; no settings file was found"
-            read = f"{count(result.files, 'file')} linted, {count(result.context, 'more file')} read for what they call"
+            settings = self.settings.file or "defaults; no settings file was found"
+            read = f"{count(result.files, 'file')} linted, {count(result.context, 'more file')} read for their calls"
             complain(f"settings: {settings}")
             complain(f"project: {self.settings.root}: {read}")
-            complain(f"written for: {_target(self.settings)}")
+            complain(f"target: {_target(self.settings)}")
         if self.settings.show_fixes:
             write(sys.stderr, defused(_fixes(result, self.settings.root)))
 

@@ -38,7 +38,7 @@ _TOP = 10
 @declared("isolated", help="Ignore settings files.")
 @click.option("--top", type=click.IntRange(min=1), default=_TOP, metavar="N", help="Rows of each table (default: 10).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with a flame view.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page with a flame graph.")
 @declared("exit_zero")
 def profile(
     trace: Path,
@@ -70,8 +70,8 @@ def profile(
       torchlint profile train.prof --json | jq '.findings[0]'
       torchlint check --profile train.prof    findings ranked by this
 
-    The exit code is that of check: 1 when there are findings of the level that
-    fails, 2 when the profile cannot be read or is not of these files.
+    The exit code is that of check: 1 with findings of the failing level, 2 if
+    the profile cannot be read or is not of these files.
     """
     overrides: dict[str, object] = {
         "select": select,

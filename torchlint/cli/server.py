@@ -22,13 +22,13 @@ def server() -> int:
     Examples:
       torchlint server
 
-    It needs torchlint[server]. The documentation says how to set up VS Code, Neovim, Helix, Zed and Emacs.
+    Requires torchlint[server]. The documentation describes the setup of VS Code, Neovim, Helix, Zed and Emacs.
     """
     try:
         import_module("pygls.lsp.server")
     except ImportError as error:
         raise click.ClickException(
-            f"torchlint server speaks to editors and needs pygls ({error}): pip install 'torchlint[server]'"
+            f"torchlint server needs pygls ({error}): pip install 'torchlint[server]'"
         ) from error
     from torchlint.server.serve import ProtocolError, serve
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Said where a noqa would not last.
 _REMARK = (
-    "Written as # torchlint: ignore[...]: Ruff removes codes that it does not know from noqa comments here (RUF100); "
-    'with lint.external = ["TL"] it leaves them\n'
+    "Comments are written as # torchlint: ignore[...], because Ruff removes unknown codes from noqa comments here "
+    '(RUF100); to keep them: lint.external = ["TL"]\n'
 )
 
 
@@ -39,7 +39,7 @@ def silence(run: CheckRun, reason: str) -> int:
         Failure: as a run raises it.
     """
     if not reason.isprintable() or "#" in reason:
-        raise Failure("--add-noqa: a reason is one line without #")
+        raise Failure("--add-noqa: the reason must be one line without #")
     settings = dataclasses.replace(run.settings, fix=False, diff=False)
     result = run.lint(settings)
     tried: set[tuple[str, int, str]] = set()

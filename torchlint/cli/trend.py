@@ -51,8 +51,8 @@ def trend(
 ) -> int:
     """Lint earlier commits of the branch that is checked out, and show how many findings each has.
 
-    Commits that change Python files are taken, evenly spread over the history. All are linted with the settings and
-    the rules of today, so that only the code differs. The working tree is not touched.
+    The commits change Python files and are evenly spread over the history. All are linted with the present settings
+    and rules, so that only the code differs. The working tree is not changed.
 
     \b
     Examples:

@@ -94,7 +94,7 @@ _COMMAND = "torchlint.command"
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Time limit of a run; a longer run has failed.",
+    help="Time limit of a run; a longer run fails.",
 )
 @click.option(
     "--copy",
@@ -225,9 +225,9 @@ def _observe(
 
 def _check_observing(context: click.Context, diff: bool, given: Mapping[str, Any]) -> None:
     if not given["observe"]:
-        raise click.UsageError("--counted belongs to --observe; to count events: --metric count:waits", context)
+        raise click.UsageError("--counted requires --observe; to count events, use --metric count:waits", context)
     if diff or given["metric"] is not None:
-        raise click.UsageError("--observe tries no fix, so there is no --diff and no --metric", context)
+        raise click.UsageError("--observe tries no fixes, so it excludes --diff and --metric", context)
 
 
 def _plan(words: tuple[str, ...], given: Mapping[str, Any]) -> Plan:

@@ -139,7 +139,7 @@ class Ledger:
 
 
 def _package(name: str) -> str:
-    """Return the installed package that a file belongs to, by its name in code objects; empty: none that waits."""
+    """Return the installed package of a file, by its name in code objects; empty for none and PyTorch."""
     parts = name.replace(os.sep, "/").split("/")
     place = parts.index(_INSTALLED) + 1 if _INSTALLED in parts else len(parts)
     found = parts[place].removesuffix(".py") if place < len(parts) else ""

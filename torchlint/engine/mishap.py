@@ -31,16 +31,16 @@ def mishaps(paths: Sequence[str], doing: str, error: Exception, code: str = "", 
     row = row_of(error)
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-8))
-    places = [f"{path}:{row}" if row else path for path in paths]
+    places = [path if row is None else f"{path}:{row}" for path in paths]
     return [
         Problem(path, f"{doing} failed at {place}: {reason}", True, code, fixing, trace)
         for path, place in zip(paths, places, strict=True)
     ]
 
 
-def row_of(error: Exception) -> int:
-    """The row of the code that was looked at when an exception came, 0 where that is not known."""
-    row = 0
+def row_of(error: Exception) -> int | None:
+    """Return the row of the analysed code at which an exception was raised, ``None`` if that is not known."""
+    row: int | None = None
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
         nodes = (value for value in trace.tb_frame.f_locals.values() if isinstance(value, (ast.stmt, ast.expr)))

@@ -128,7 +128,7 @@ def _root(package: str) -> ModuleType:
     root = import_installed(package)
     api = getattr(root, _API, None)
     if api is None:
-        raise RulePackageError(f"plugins: {package!r} is not a rule package: it does not say {_API} = {API_VERSION}")
+        raise RulePackageError(f"plugins: {package!r} is not a rule package: it does not define {_API} = {API_VERSION}")
     if api != API_VERSION:
         raise RulePackageError(
             f"plugins: {package!r} is written for {_API} = {api!r}; this torchlint has {API_VERSION}"

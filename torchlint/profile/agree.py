@@ -36,7 +36,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Predicted frequencies beside measured calls.
+    """Predicted frequencies and measured calls.
 
     Attributes:
         compared: how many functions ran and have a prediction.

@@ -31,13 +31,13 @@ from torchlint.report.page import document, resource
 from torchlint.rule import Basis
 
 _HINT = (
-    "Each bar is a function of the project, as wide as the time it took with all it called; below it lies what it "
-    "ran. Installed code in between is left out, its time is its caller's."
+    "Each bar is a function of the project. Its width is the time with all callees, which are below it. Installed "
+    "code in between is left out; its time counts for its caller."
 )
 _HINT_OPERATORS = f"These are the operators alone. {NO_STACKS}"
 _LEGEND = (
     ("f", "findings take 2% of it or more"),
-    ("b", "findings take less, or their cost is not known apart"),
+    ("b", "findings take less, or their own cost is not known"),
     ("o", "no findings"),
     ("r", "operators and other built-ins"),
 )
@@ -147,7 +147,7 @@ def _agreement(report: ProfileReport) -> Iterator[str]:
     found = report.agreement
     if found is None or not found.compared:
         return
-    yield f"<h2>Predicted frequencies beside measured calls</h2><p>{escape(agreement_of(found))}</p>"
+    yield f"<h2>Predicted frequencies and measured calls</h2><p>{escape(agreement_of(found))}</p>"
     if found.gross:
         yield from _head("Calls", "Predicted", "Ran", "Function")
         for each in found.gross:

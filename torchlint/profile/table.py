@@ -45,7 +45,7 @@ _HOT_SHARE, _WARM_SHARE = 0.1, 0.02
 _SECTIONS = (
     (Basis.NEVER, "Findings that never ran", "Their functions were not called in the profile."),
     (Basis.UNSEEN, "Findings of which nothing was seen", "That does not prove that they did not run."),
-    (Basis.ELSEWHERE, "Findings whose cost shows elsewhere", "It is not in the lines that they stand on."),
+    (Basis.ELSEWHERE, "Findings with costs elsewhere", "Not on their own lines."),
 )
 
 _UNPLACED = Basis.UNSEEN, "Findings whose cost is not known", "Other code may have run their operators."
@@ -218,7 +218,7 @@ def idle_sections(report: ProfileReport) -> list[tuple[Basis, str, str]]:
 def _agreement(report: ProfileReport, top: int) -> Iterator[Text | Table]:
     if report.agreement is None or not report.agreement.compared:
         return
-    yield _heading("Predicted frequencies beside measured calls")
+    yield _heading("Predicted frequencies and measured calls")
     yield Text(agreement_of(report.agreement))
     if report.agreement.gross:
         yield Text()
@@ -232,7 +232,7 @@ def _agreement(report: ProfileReport, top: int) -> Iterator[Text | Table]:
 def agreement_of(found: Agreement) -> str:
     """One sentence on how good the predictions were."""
     rank = "" if found.correlation is None else f" Rank correlation with the calls: {found.correlation:.2f}."
-    return f"{found.near} of {count(found.compared, 'function')} ran about as often as the code suggests.{rank}"
+    return f"{found.near} of {count(found.compared, 'function')} ran about as often as predicted.{rank}"
 
 
 def _disagreement(each: Disagreement) -> Text:

@@ -32,7 +32,7 @@ def read_trace(stream: JsonStream) -> Profile:
         return _profile(events)
     if begun.samples.threads:
         return begun.samples.profile(begun.numbers.keys())
-    raise ProfileError("is a trace of something else: no operators of torch and no Python functions are in it")
+    raise ProfileError("is a trace without torch operators and without Python functions")
 
 
 def _profile(events: TraceEvents) -> Profile:

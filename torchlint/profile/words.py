@@ -19,7 +19,7 @@ _MOST_INSIDE = 2
 # A share of the time that is worth a word.
 _LEAST = 0.01
 NO_STACKS = (
-    "The trace was recorded without stacks, so which code ran an operator is not known. Record it again with "
+    "The trace has no stacks, so it does not show which code ran an operator. Record it again with "
     "torch.profiler.profile(..., with_stack=True)."
 )
 _ABSENT = MappingProxyType(

@@ -157,7 +157,7 @@ def _functions(value: object) -> tuple[str, ...]:
     functions = _strings(value)
     for function in functions:
         if not _FUNCTION.fullmatch(function):
-            raise WrongKeyError(f"{function!r} does not read package.module:function")
+            raise WrongKeyError(f"{function!r} is not of the form package.module:function")
     return functions
 
 

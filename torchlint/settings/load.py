@@ -61,7 +61,7 @@ def load_settings(
     if len(named) > 1:
         raise SettingsError(f"--config: more than one settings file: {', '.join(map(str, named))}")
     if named and isolated:
-        raise SettingsError(f"an isolated run reads no settings file, but one is given: {named[0]}")
+        raise SettingsError(f"--isolated reads no settings file, but --config names one: {named[0]}")
     found = _read_named(named[0]) if named else None if isolated else _closest(located(start))
     layers = _layers(found, root, base=_base(root) if named else None) if found else []
     for text in inline:
@@ -191,7 +191,7 @@ def _read_named(path: Path) -> _File:
         raise SettingsError(f"{path}: no such file")
     found = _read(path)
     if found is None:
-        raise SettingsError(f"{path}: there is no [tool.torchlint] in it")
+        raise SettingsError(f"{path}: it has no [tool.torchlint]")
     return found
 
 

@@ -134,7 +134,7 @@ _FIXES = (
     RunOption(
         "fix",
         "switch",
-        "Apply the safe fixes, which change nothing but the time, and those accepted.",
+        "Apply the safe fixes, which change nothing but the time, and the accepted ones.",
         "--fix/--no-fix",
         example="true",
         once=True,
@@ -151,9 +151,9 @@ _FIXES = (
     RunOption(
         "accept",
         "changes",
-        "Accept the fixes that change no more than this.",
+        "Accept fixes that may change only these properties.",
         "--accept",
-        help="Accept the fixes that change no more than this, e.g. rounding,validation.",
+        help="Accept fixes that may change only these properties, e.g. rounding,validation.",
         example='["rounding"]',
     ),
     RunOption(
@@ -323,7 +323,7 @@ _SETTINGS = (
     RunOption(
         "device",
         "choice",
-        "Device that the code runs on; auto: as the code says.",
+        "Device that the code runs on; auto: inferred from the code.",
         "--device",
         choices=DEVICES,
         example='"cuda"',
@@ -352,7 +352,7 @@ _SPEED = (
     RunOption(
         "jobs",
         "count",
-        "Number of parallel processes; not set: as the size of the project requires.",
+        "Number of parallel processes; not set: by the size of the project.",
         "-j",
         "--jobs",
         help="Number of parallel processes (default: by the size of the project).",
@@ -437,7 +437,7 @@ _OUTPUT = (
         once=True,
     ),
     RunOption("quiet", "switch", "Print findings and nothing else.", "-q", "--quiet", scope=COMMAND),
-    RunOption("silent", "switch", "Print errors only; see the exit code.", "-s", "--silent", scope=COMMAND),
+    RunOption("silent", "switch", "Print errors only; the exit code shows findings.", "-s", "--silent", scope=COMMAND),
     RunOption("verbose", "switch", "Print which settings, rules and files are used.", "-v", "--verbose", scope=COMMAND),
 )
 _EXIT = (

@@ -143,7 +143,7 @@ def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> t
     for selector in selectors:
         if selector not in fitting:
             names = [_ALL, *(rule.code for rule in rules), *(rule.name for rule in rules)]
-            raise UnknownWordError(f"{key}: no rule fits {selector!r}{nearest(selector, names)}", selector, key)
+            raise UnknownWordError(f"{key}: no rule matches {selector!r}{nearest(selector, names)}", selector, key)
     return selectors
 
 

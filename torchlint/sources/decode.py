@@ -116,7 +116,7 @@ def _encoding(body: bytes, bom: bool) -> str:
     """The normalised name of the encoding that the first two lines declare, ``utf-8`` where they declare none."""
     for mark, kind in _OTHER_MARKS:
         if not bom and body.startswith(mark):
-            raise UndecodableError(f"the file is {kind}, which Python does not read: save it as UTF-8")
+            raise UndecodableError(f"the file is {kind}, which Python cannot read: save it as UTF-8")
     for row, line in enumerate(_NEWLINE.split(body, maxsplit=2)[:2], 1):
         cookie = _COOKIE.match(line)
         if cookie:

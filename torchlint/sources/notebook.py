@@ -165,7 +165,7 @@ def parse_notebook(json_text: str) -> Notebook:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotebookError(f"not a notebook: {error}") from error
     if any(_MARKED.search(cell.source(json_text)) for cell in cells):
-        raise NotebookError(f"a cell holds the comment {_MARK!r}, which stands between cells here")
+        raise NotebookError(f"a cell holds the comment {_MARK!r}, which separates cells here")
     return Notebook(json_text, cells)
 
 

@@ -82,7 +82,7 @@ class Since:
         """The text of a file at the revision, as UTF-8; ``None``: it was no text."""
         raw = ask(self._folder, "cat-file", _FILE, content, fails=True)
         if raw is None:
-            raise GitError(f"git lacks {source.name} of that revision; a full clone has it")
+            raise GitError(f"git has no {source.name} of that revision; a full clone has it")
         try:
             return read_any(raw, source.path, source.name).utf8
         except UndecodableError:

@@ -193,7 +193,7 @@ def _on_disk(target: Path) -> bytes | None:
 
 def _check_unchanged(target: Path, before: Source) -> None:
     if _on_disk(target) != before.raw:
-        raise ChangedMeanwhileError(f"{before.name} was changed by someone else meanwhile and is left alone")
+        raise ChangedMeanwhileError(f"{before.name} has been changed by another program meanwhile and is left alone")
 
 
 def _copy_status(target: Path, temporary: Path) -> None:

@@ -154,5 +154,5 @@ class Metric:
         except ValueError as error:
             raise CannotVerifyError(f"--metric {self.text!r} found {found[1]!r}, which is not a number") from error
         if not 0 < number < math.inf:
-            raise CannotVerifyError(f"--metric {self.text!r} found {found[1]}, and only numbers above zero compare")
+            raise CannotVerifyError(f"--metric {self.text!r} found {found[1]}, but the number must be above zero")
         return number

@@ -66,7 +66,7 @@ class Scratch:
             synchronise(self._model, self.work)
         except (OSError, shutil.Error) as error:
             raise CannotVerifyError(
-                f"cannot copy the project to {self.folder}: {_reason(error)} (TMPDIR names another place)"
+                f"cannot copy the project to {self.folder}: {_reason(error)} (set TMPDIR to use another place)"
             ) from error
         self.left_out = tuple(copy.left_out)
 

@@ -132,7 +132,7 @@ def command_in(project: EngineRun, plan: Plan, place: Scratch) -> tuple[Command,
         raise CannotVerifyError(f"{plan.folder} is not part of the copy{_left_out(place)}")
     words = (_program(plan.words[0], plan.folder, folder), *plan.words[1:])
     remarks = [
-        f"the command names {word}, which is in the real project, not in the copy: give it relative to this folder"
+        f"the command names {word}, which is in the real project, not in the copy: use a path relative to this folder"
         for word in plan.words
         if os.path.isabs(word) and place.there(Path(word)) is not None
     ]

@@ -36,22 +36,22 @@ class Again(Fact):
 
     # twice ----------------------------------------------------------------------------------------------------------
 
-    def earlier(self, facts: FileFacts, call: ast.Call) -> int:
-        """The row of an equal call that always came before in the same round and gave the same; 0: none."""
+    def earlier(self, facts: FileFacts, call: ast.Call) -> int | None:
+        """Return the row of an equal call that always ran before in the round, with the same result, or ``None``."""
         if any(word in self._text(path) for path in self.autograd.graph.groups[facts.path] for word in _FICKLE):
-            return 0
+            return None
         own = self.sides.call(facts, call)
         if not own.known or own.draws or own.writes:
-            return 0
+            return None
         for other in _equals(facts, call):
             if _place(other) < _place(call) and self._same(facts, other, call, own.reads):
                 return other.lineno
-        return 0
+        return None
 
-    def later(self, facts: FileFacts, call: ast.Call) -> int:
-        """The row of an equal call that comes after in the same round and gives the same; 0: none."""
+    def later(self, facts: FileFacts, call: ast.Call) -> int | None:
+        """Return the row of an equal, later call in the same round with the same result, or ``None``."""
         after = (other for other in _equals(facts, call) if _place(other) > _place(call))
-        return next((other.lineno for other in after if self.earlier(facts, other)), 0)
+        return next((other.lineno for other in after if self.earlier(facts, other)), None)
 
     def _text(self, path: str) -> bytes:
         return self.autograd.project.files[path].source.utf8
@@ -99,28 +99,28 @@ class Again(Fact):
 
     # before it is known whether it is needed ------------------------------------------------------------------------
 
-    def in_vain(self, facts: FileFacts, call: ast.Call) -> int:
-        """The row of a later ``if`` on a random number, only one branch of which reads what a call gives; 0: none."""
+    def in_vain(self, facts: FileFacts, call: ast.Call) -> int | None:
+        """Return the row of a later random ``if`` of which one branch alone reads the result of a call, or ``None``."""
         stmt = facts.statement(call)
         if not isinstance(stmt, ast.Assign) or stmt not in facts.places or len(stmt.targets) != 1:
-            return 0
+            return None
         target = stmt.targets[0]
         block, index = facts.places[stmt]
         scope = facts.scope_of(stmt)
         if not isinstance(target, ast.Name) or target.id in scope.shared or not self._only(facts, stmt, call):
-            return 0
+            return None
         reads = list(self.mentions.of_binding(facts, target.id, stmt))
         later = next((other for other in block[index + 1 :] if any(_holds(other, read) for read in reads)), None)
         if isinstance(later, ast.If) and self._tosses(facts, later.test):
             branches = [sum(_holds(part, read) for part in later.body for read in reads)]
             branches.append(sum(_holds(part, read) for part in later.orelse for read in reads))
-            return later.lineno if sorted(branches) == [0, len(reads)] else 0
+            return later.lineno if sorted(branches) == [0, len(reads)] else None
         skips = (other for other in block[index + 1 :] if isinstance(other, ast.If) and leaves(other.body))
         for other in skips:
             if other is not later and later is not None and other.lineno < later.lineno:
                 if self._tosses(facts, other.test) and not other.orelse:
                     return other.lineno
-        return 0
+        return None
 
     def _only(self, facts: FileFacts, stmt: ast.Assign, call: ast.Call) -> bool:
         """Whether a statement does nothing else that counts: what it calls besides keeps and draws nothing."""

@@ -38,14 +38,14 @@ class Clocks(Fact):
     switches: Switches
     _last: dict[Scope, str] = field(default_factory=dict)
 
-    def unsynchronised(self, facts: FileFacts, call: ast.Call) -> str:
-        """Of the second reading of a clock, the work queued on a device that nothing has waited for; else empty.
+    def unsynchronised(self, facts: FileFacts, call: ast.Call) -> str | None:
+        """Return the device work that nothing waits for before the second reading of a clock, or ``None``.
 
         Both readings stand in one round of the same loops, and their difference is taken.
         """
         start = self._start(facts, call)
         if start is None or self._is_timing_many(facts, start, call):
-            return ""
+            return None
         block, index = facts.places[start]
         stmt = facts.statement(call)
         last = self._parts(facts, _header(stmt), 0, before=call) if stmt is not None else NOTHING
@@ -53,19 +53,19 @@ class Clocks(Fact):
             last = last or self._block(facts, around[index + 1 if around is block else 0 : place])
             if last or around is block:
                 break
-        return "" if last == WAITS else last
+        return None if last in (WAITS, NOTHING) else last
 
-    def warms_up(self, facts: FileFacts, call: ast.Call, compiled: frozenset[str]) -> str:
-        """Of the second reading of a clock, what is compiled in the loop that it times from before the loop on.
+    def warms_up(self, facts: FileFacts, call: ast.Call, compiled: frozenset[str]) -> str | None:
+        """Return the compiled function or class that runs in a loop timed by a reading of a clock, or ``None``.
 
-        The name of the compiled function or class, empty where there is none.
+        The first reading is before the loop, the second one, ``call``, inside of it.
         """
         start = self._start(facts, call) if compiled else None
         if start is None or not self._compiles_anyway(facts):
-            return ""
+            return None
         holding = [node for node in facts.ancestors(start) if isinstance(node, LOOPS)]
         loops = [node for node in facts.ancestors(call) if isinstance(node, LOOPS) and node not in holding]
-        return self._compiled(facts, loops[-1], compiled) if loops else ""
+        return self._compiled(facts, loops[-1], compiled) if loops else None
 
     def _compiles_anyway(self, facts: FileFacts) -> bool:
         """Whether the files that a file is connected with compile something whatever the settings say."""
@@ -80,8 +80,8 @@ class Clocks(Fact):
                         return True
         return False
 
-    def _compiled(self, facts: FileFacts, loop: ast.AST, compiled: frozenset[str]) -> str:
-        """Something compiled that runs in a loop, also in what it calls."""
+    def _compiled(self, facts: FileFacts, loop: ast.AST, compiled: frozenset[str]) -> str | None:
+        """Return something compiled that runs in a loop, also in what it calls, or ``None``."""
         graph, values = self.autograd.graph, self.autograd.values
         todo = [(facts, part) for part in walk(loop) if isinstance(part, ast.Call)]
         seen: set[Scope] = set()
@@ -97,7 +97,7 @@ class Clocks(Fact):
                 if target not in seen:
                     seen.add(target)
                     todo.extend((target.file, inner) for inner in target.calls)
-        return ""
+        return None
 
     # the two readings -----------------------------------------------------------------------------------------------
 

@@ -32,22 +32,22 @@ class Hoards(Fact):
     graph: CallGraph
     heat: Heat
 
-    def grown(self, facts: FileFacts, call: ast.Call) -> str:
-        """Source of an object's own list that a call appends to, if nothing in the project ever empties or trims it."""
+    def grown(self, facts: FileFacts, call: ast.Call) -> str | None:
+        """Return the source of an object's list that a call appends to and nothing empties or trims, or ``None``."""
         attribute = self._own(facts, call)
         if attribute is None:
-            return ""
+            return None
         owner = facts.scope_of(attribute).function.owner
         assert owner is not None
         made = list(stores_of(self.values.project, owner.dotted, attribute.attr))
         if not made or any(
             store.scope.name != "__init__" or not self._empty(store.scope.file, store.binding.value) for store in made
         ):
-            return ""
+            return None
         if self._is_short_lived(owner) or any(not self.only_reads(*use) for use in self.mentions(attribute.attr)):
-            return ""
+            return None
         func = call.func
-        return ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
+        return ast.unparse(func.value) if isinstance(func, ast.Attribute) else None
 
     def drawn(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call appends to a list or deque of an object that draws from it at random."""
