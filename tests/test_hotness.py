@@ -153,8 +153,15 @@ def act(remote, env, mode):
             env.step(f(5))
         elif mode == "learnt":
             f(6)  # F
+def search(options, env):
+    kind = options.look_up("kind")
+    while True:
+        if kind == "random":
+            env.step(f(7))
+        elif kind == "learnt":
+            f(8)  # G
 """,
-        {"A": E, "B": S, "C": E, "D": S, "F": S},
+        {"A": E, "B": S, "C": E, "D": S, "F": S, "G": S},
     ),
     "a function in the loop": (
         """
@@ -1686,6 +1693,8 @@ for episode in range(9):
     kept = []
     while True:
         obs, reward, done, info = env.step(act(obs))
+        fresh = []
+        fresh.append(reward)
         rewards.append(reward)
         mixed.append(reward)
         if reward > 1:
@@ -1707,11 +1716,13 @@ for episode in range(9):
     rewards = shorter(rewards)
     for reward in rewards:
         f(reward)  # H
+    for reward in fresh:
+        f(reward)  # J
 """
 
 
 def test_a_loop_over_what_a_loop_collects_has_as_many_rounds() -> None:
-    assert frequencies(COLLECTED) == {"A": S, "B": S, "C": E, "D": E, "F": E, "G": O, "H": E}
+    assert frequencies(COLLECTED) == {"A": S, "B": S, "C": E, "D": E, "F": E, "G": O, "H": E, "J": E}
 
 
 COLLECTED_BY_KEY = """
@@ -2326,6 +2337,8 @@ class Recorder:
 
 def test_a_class_that_is_found_by_its_name_is_one_that_the_file_knows_and_that_takes_the_call() -> None:
     assert frequencies({"tasks.py": TASKS, "code.py": HEAD + EVALUATED}) == {"A": S, "B": S, "C": O, "D": O}
+    known = HEAD + EVALUATED.replace("eval(name)", 'eval("Lift")')
+    assert frequencies({"tasks.py": TASKS, "code.py": known}) == {"A": S, "B": O, "C": O, "D": O}
     many = "".join(f"class Task{n}(Task):\n    def plan(self, obs):\n        return f({n})\n" for n in range(9))
     names = ", ".join(["Lift", *(f"Task{n}" for n in range(9))])
     program = HEAD + EVALUATED.replace("Lift, Push, Recorder", f"Recorder, {names}")
