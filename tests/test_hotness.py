@@ -820,6 +820,22 @@ def test_a_call_by_name_alone_leads_from_no_step_to_a_whole_training() -> None:
     assert code.frequency("# B") is Frequency.EPISODE
 
 
+BY_NAME_ALONE = """
+class Engine:
+    def work(self, x):
+        return f(x)  # A
+def {name}(thing, x):
+    return thing.work(x)
+while True:
+    env.step({name}(make(), 1))
+"""
+
+
+@pytest.mark.parametrize(("name", "expected"), [("answer", S), ("setup_engine", O)])
+def test_what_sets_up_heats_nothing_by_a_name_alone(name: str, expected: Frequency) -> None:
+    assert frequencies(BY_NAME_ALONE.format(name=name)) == {"A": expected}
+
+
 EVALUATING = """
 import torch
 
