@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -79,9 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     state = state_of_the_code()
     if config.option.whole or any("::" in argument for argument in config.args):
         return  # a test that is named runs
-    left = [item for item in items if share_of(item.nodeid, state, shares(item)) != 0]
-    config.hook.pytest_deselected(items=left)
-    unwanted = set(left)
+    unwanted = set(left_out(items, state))
+    config.hook.pytest_deselected(items=[item for item in items if item in unwanted])
     items[:] = [item for item in items if item not in unwanted]
 
 
@@ -97,6 +97,16 @@ def state_of_the_code() -> str:
 def shares(item: pytest.Item) -> int:
     """How many shares there are of the tests that are marked like this one: the most that a mark of it has."""
     return max((count for mark, count in SHARES.items() if item.get_closest_marker(mark)), default=1)
+
+
+def left_out(items: Iterable[pytest.Item], state: str) -> Iterator[pytest.Item]:
+    """The tests of other shares. The cases of one test are dealt out in turn, so that each share takes as long."""
+    dealt = Counter[str]()
+    for item in items:
+        name, count = item.nodeid.partition("[")[0], shares(item)
+        if (share_of(name, state, count) + dealt[name]) % count != 0:
+            yield item
+        dealt[name] += 1
 
 
 def share_of(name: str, state: str, count: int) -> int:

@@ -12,7 +12,6 @@ import argparse
 import ast
 import contextlib
 import copy
-import gc
 import importlib
 import io
 import json
@@ -27,11 +26,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
 
 import golden
 import pytest
 from conftest import state_of_the_code
+from hand_mutants import HAND_MUTANTS, HandMutant, put, within
 
 from torchlint.testing import check_marks, check_twins, fixtures
 
@@ -151,17 +150,10 @@ class Mutant:
         file = str(ROOT / self.path)
         code = next(
             found
-            for found in _codes(compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True))
+            for found in within(compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True))
             if found.co_firstlineno == self.function and found.co_name == getattr(function, "name", "")
         )
-        put = 0
-        for each in gc.get_objects():
-            if isinstance(each, FunctionType) and each.__code__.co_filename == file:
-                if (each.__code__.co_firstlineno, each.__code__.co_name) == (self.function, code.co_name):
-                    each.__code__ = code
-                    put += 1
-        if not put:
-            raise LookupError(self.name)
+        put([code], self.name)
 
 
 class _Replacing(ast.NodeTransformer):
@@ -195,13 +187,6 @@ def changeable(function: ast.AST) -> Iterator[ast.AST]:
         for node in ast.walk(statement):
             if changed(node) is not None:
                 yield node
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 def _short(node: ast.AST) -> str:
@@ -281,10 +266,33 @@ def parts(_: str) -> None:
     assert pytest.main([*options, "--rootdir", str(ROOT), *files]) == 0
 
 
+def tests_of(mutant: HandMutant | None) -> Callable[[str], None]:
+    """The test that a mistake made by hand names, of all of them for none; it has to fail with the mistake alone."""
+    named = dict.fromkeys([mutant.test] if mutant is not None else [each.test for each in HAND_MUTANTS])
+
+    def run(_: str) -> None:
+        options = ["-q", "-x", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
+        assert pytest.main([*options, *(str(ROOT / "tests" / each) for each in named)]) == 0
+
+    return run
+
+
+def by_hand() -> int:
+    """Put in the mistakes that are made by hand; how many the tests that they name do not notice."""
+    assert outcome(None, tests_of(None)) == SURVIVED, "a test fails without a mutant"
+    alive = 0
+    for mutant in HAND_MUTANTS:
+        said = outcome(mutant, tests_of(mutant))
+        alive += said == SURVIVED
+        print(f"{said:<14} {mutant.name}", flush=True)
+    print(f"{len(HAND_MUTANTS) - alive} of {len(HAND_MUTANTS)} killed")
+    return alive
+
+
 TESTS: dict[str, Callable[[str], None]] = {"golden": golden_findings, "parts": parts, "fixtures": marks_and_twins}
 
 
-def outcome(mutant: Mutant | None, test: Callable[[str], None]) -> str:
+def outcome(mutant: Mutant | HandMutant | None, test: Callable[[str], None]) -> str:
     """What a test says of a mutant, in a process of its own."""
     child = os.fork()
     if child == 0:
@@ -373,7 +381,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="+", default=(), metavar="TEXT", help="files whose paths hold one of these")
     parser.add_argument("--seconds", type=float, default=3600, help="for how long at most (default: an hour)")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table into a page")
+    parser.add_argument("--by-hand", action="store_true", help="put in the mistakes of hand_mutants.py, and no others")
     options = parser.parse_args(arguments)
+    if options.by_hand:
+        load()
+        return by_hand()
     end = time.monotonic() + options.seconds
     load()
     results = tried(mutants(options.count, options.seed, options.only), end)

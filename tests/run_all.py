@@ -12,8 +12,10 @@ check counts as one failure.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +23,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,19 +82,23 @@ def style() -> list[tuple[str, int, str]]:
     return found
 
 
-def pytest(python: Path | str, markers: str, *options: str) -> tuple[int, int]:
-    """Run pytest with an interpreter; how many tests passed and failed (at least one when the run itself failed)."""
+def pytest(python: Path | str, markers: str, *options: str, alone: bool = True) -> tuple[int, int, str]:
+    """Run pytest with an interpreter; how many tests passed and failed (at least one when the run itself failed).
+
+    ``alone``: with two workers, and its output is shown as it comes. Else with one, and its output comes last.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         # Slow tests stand together: whoever has none left takes some from the other.
-        shared = ("-n", "2", "--dist", "worksteal")
-        done = run(python, "-m", "pytest", "-q", *shared, "-m", markers, f"--junitxml={report}", *options)
+        shared = ("-n", "2", "--dist", "worksteal") if alone else ("-n", "0")
+        command = (python, "-m", "pytest", "-q", *shared, "-m", markers, f"--junitxml={report}", *options)
+        done = run(*command, output=None if alone else subprocess.PIPE)
         suites = list(ElementTree.parse(report).getroot().iter("testsuite")) if report.exists() else []
     tests, skipped, failures, errors = (
         sum(int(suite.get(kind, 0)) for suite in suites) for kind in ("tests", "skipped", "failures", "errors")
     )
     failed = failures + errors
-    return tests - skipped - failed, max(failed, int(done.returncode != 0))
+    return tests - skipped - failed, max(failed, int(done.returncode != 0)), done.stdout or ""
 
 
 def candidates(minor: int) -> Iterator[str]:
@@ -114,66 +120,143 @@ def interpreter(minor: int) -> str | None:
     return None
 
 
-def environment(python: str, minor: int, extra: str) -> Path | None:
-    """A virtual environment for another Python, with torchlint and one of its extras but without torch.
+def requirements(extra: str) -> list[str]:
+    """What torchlint and one of its extras need, as pyproject.toml says: read so that no build has to say it."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
-    It is made once for each content of pyproject.toml. ``None`` when it cannot be made.
-    """
-    folder = ROOT / ".venvs" / f"3.{minor}"
-    inside = folder / "bin" / "python"
-    stamp = folder / "made"
-    content = f"{hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()} {extra}"
+    def listed(name: str) -> Iterator[str]:
+        found = re.search(rf"(?ms)^{name} = (\[.*?\])$", text)
+        assert found is not None
+        for requirement in ast.literal_eval(found[1]):
+            own = re.fullmatch(r"torchlint\[(\w+)\]", requirement)
+            yield from listed(own[1]) if own else (requirement,)
+
+    return [*listed("dependencies"), *listed(extra)]
+
+
+def once(stamp: Path, content: str, *commands: Sequence[str | Path]) -> bool:
+    """Run commands unless they ended well for that content before; whether they did, now or then."""
     if stamp.exists() and stamp.read_text() == content:
-        return inside
-    pip = (inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    commands = ((python, "-m", "venv", "--clear", folder), (*pip, "-c", CONSTRAINTS, "-e", f".[{extra}]"))
+        return True
     if any(run(*command).returncode for command in commands):
-        return None
+        return False
     stamp.write_text(content)
-    return inside
+    return True
 
 
-def others(everything: bool) -> dict[int, str]:
-    """The other Pythons of the machine that run tests: the oldest and the newest of all its Pythons, or all."""
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment for another Python, with torchlint and what one of its extras needs, but without torch.
+
+    It is made once for each content of pyproject.toml.
+    """
+
+    python: str
+    minor: int
+    extra: str
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return ROOT / ".venvs" / f"3.{self.minor}"
+
+    @property
+    def inside(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def content(self) -> str:
+        """What it is made of, as a digest."""
+        return f"{hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()} {self.extra}"
+
+    @property
+    def pip(self) -> tuple[str | Path, ...]:
+        """Its installer. Of what it installs, tests import a part, and Python compiles that when it does."""
+        return self.inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"
+
+    def prepared(self) -> bool:
+        """Make it without torchlint, which only one environment at a time can build; whether that went well."""
+        new = (self.python, "-m", "venv", "--clear", self.folder)
+        install = (*self.pip, "-c", CONSTRAINTS, *requirements(self.extra))
+        return once(self.folder / "prepared", self.content, new, install)
+
+    def made(self) -> Path | None:
+        """Make it; its interpreter, or ``None`` when it cannot be made."""
+        install = (*self.pip, "--no-deps", "--no-build-isolation", "-e", ".")
+        whole = self.prepared() and once(self.folder / "made", self.content, install)
+        return self.inside if whole else None
+
+
+def others(everything: bool) -> Iterator[tuple[int, str | None, str]]:
+    """The other Pythons that torchlint supports: version, the interpreter that runs tests, or why none of it does.
+
+    Tests run on the oldest and the newest of all Pythons of the machine, or on all.
+    """
     found = {minor: interpreter(minor) for minor in MINORS if minor != sys.version_info.minor}
-    here = {minor: python for minor, python in found.items() if python is not None}
-    for minor in found.keys() - here.keys():
-        say(f"Python 3.{minor}: not on this machine")
-    outermost = {min(*here, sys.version_info.minor), max(*here, sys.version_info.minor)} if here else set()
-    for minor in () if everything else sorted(here.keys() - outermost):
-        say(f"Python 3.{minor}: left to make test-all")
-    return {minor: python for minor, python in here.items() if everything or minor in outermost}
+    here = [sys.version_info.minor, *(minor for minor, python in found.items() if python is not None)]
+    for minor, python in found.items():
+        if python is None:
+            yield minor, None, "not on this machine"
+        elif everything or minor in (min(here), max(here)):
+            yield minor, python, ""
+        else:
+            yield minor, None, "left to make test-all"
 
 
-def environments(everything: bool, beside: ThreadPoolExecutor) -> dict[int, Future[Path | None]]:
-    """Start to make the environments of other Pythons, one after the other."""
-    extra = "dev" if everything else "versions"
-    return {minor: beside.submit(environment, python, minor, extra) for minor, python in others(everything).items()}
+def environments(everything: bool, *, silent: bool) -> list[Environment]:
+    """The environments of other Pythons, which may not be made yet; what has none is said."""
+    needed = []
+    for minor, python, reason in others(everything):
+        if python is not None:
+            needed.append(Environment(python, minor, "dev" if everything else "versions"))
+        elif not silent:
+            say(f"Python 3.{minor}: {reason}")
+    return needed
+
+
+def elsewhere(made: dict[int, Path | None], everything: bool, score: Score) -> None:
+    """Run the tests of other Pythons, two Pythons at a time: each then collects its tests once, not in each worker."""
+    markers = ALL_ELSEWHERE if everything else ELSEWHERE
+    options = ("--whole",) if everything else ()
+    alone = len(made) == 1
+
+    def tried(inside: Path | None) -> tuple[int, int, str]:
+        return pytest(inside, markers, *options, alone=alone) if inside else (0, 1, "")
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for minor, done in {minor: pool.submit(tried, inside) for minor, inside in made.items()}.items():
+            what = "all tests that need no torch" if everything else "tests of what a Python decides"
+            say(f"Python 3.{minor}: {what}")
+            passed, failed, printed = done.result()
+            print(printed, end="", flush=True)
+            score.add(passed, failed)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run everything; 0 when all of it passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="all tests on all Pythons")
-    everything = parser.parse_args(arguments).all
+    parser.add_argument("--prepare", action="store_true", help="only install what tests on other Pythons need")
+    given = parser.parse_args(arguments)
     start = time.monotonic()
     score = Score()
-    options, elsewhere = (("--whole",), ALL_ELSEWHERE) if everything else ((), ELSEWHERE)
+    needed = environments(given.all, silent=given.prepare)
+    if given.prepare:
+        return sum(not each.prepared() for each in needed)
     # Beside the tests, which wait now and then; alone they would leave a core idle.
     beside = ThreadPoolExecutor(max_workers=1)
     styled = beside.submit(style)
-    made = environments(everything, beside)
+    made = {each.minor: beside.submit(each.made) for each in needed}
     beside.shutdown(wait=False)
     say(f"Python 3.{sys.version_info.minor}: all tests but the long ones")
-    score.add(*pytest(sys.executable, HERE, *options))
+    passed, failed, _ = pytest(sys.executable, HERE, *(("--whole",) if given.all else ()))
+    score.add(passed, failed)
     for title, failed, printed in styled.result():
         say(title)
         print(printed, end="", flush=True)
         score.add(0, failed)
-    for minor, environment_ in made.items():
-        inside = environment_.result()
-        say(f"Python 3.{minor}: {'all tests that need no torch' if everything else 'tests of what a Python decides'}")
-        score.add(*(pytest(inside, elsewhere, *options) if inside else (0, 1)))
+    elsewhere({minor: inside.result() for minor, inside in made.items()}, given.all, score)
     say(f"done in {time.monotonic() - start:.0f} s")
     print(f"{score.passed} passed, {score.failed} failed", flush=True)
     return int(score.failed > 0)

@@ -145,13 +145,18 @@ def test_counts_of_a_program_by_line(root: Path, project: Path) -> None:
 
 
 def test_the_table_fits_a_terminal_and_the_results_are_those_of_the_cpu(
-    project: Path, shown: tuple[Path, subprocess.CompletedProcess[str]]
+    shown: tuple[Path, subprocess.CompletedProcess[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    plain = subprocess.run([sys.executable, "train.py"], cwd=project, capture_output=True, text=True, check=True)
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    exec(compile(TRAIN, "train.py", "exec"), {"__name__": "__main__"})
+    plain = capsys.readouterr().out.splitlines()
+    assert len(plain) == 3
     _, done = shown
     lines = done.stdout.splitlines()
     losses = [line.split(" on ")[0] for line in lines if line.startswith("loss")]
-    assert losses == [line.split(" on ")[0] for line in plain.stdout.splitlines()]
+    assert losses == [line.split(" on ")[0] for line in plain]
     table = lines[len(losses) :]
     assert "30 environment steps" in " ".join(" ".join(table).split())
     assert max(map(len, table)) <= 80

@@ -23,6 +23,7 @@ TABLES = [line for line in REPORTS.splitlines() if line.startswith("| ")]
 ROWS = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in TABLES]
 ROWS = [row for row in ROWS if row[0] not in ("recommendation", "smell", "---")]
 LINK = re.compile(r"(?P<code>TL\d{3}) \(\[line\]\((?P<path>\.\./tests/fixtures/TL\d{3}/\w+\.py)#L(?P<row>\d+)\)\)")
+FIXTURES = frozenset(fixtures(ROOT / "tests" / "fixtures"))
 LINKS = sorted({(link["code"], link["path"], int(link["row"])) for link in LINK.finditer(TEXT)})
 
 
@@ -65,7 +66,7 @@ def test_every_rule_that_is_named_exists() -> None:
 @pytest.mark.parametrize(("code", "link", "row"), LINKS, ids=[f"{code}-{row}" for code, _, row in LINKS])
 def test_the_rule_finds_the_line_that_is_linked(code: str, link: str, row: int) -> None:
     path = (PAGE.parent / link).resolve()
-    assert path in fixtures(ROOT / "tests" / "fixtures")
+    assert path in FIXTURES
     assert path.parent.name == code
     mark = re.search(r"# expect: (.*)$", path.read_text(encoding="utf-8").splitlines()[row - 1])
     assert mark is not None and code in mark[1]

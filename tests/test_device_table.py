@@ -23,8 +23,9 @@ pytestmark = [pytest.mark.torch, pytest.mark.once]
 ROWS = rows()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ledger() -> Iterator[Ledger]:
+    """One device for all rows, as a program has: what a row leaves behind changes no row after it."""
     with counted_device(Ledger()) as counting:
         yield counting
 

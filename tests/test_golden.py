@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import golden
 import pytest
@@ -27,28 +28,49 @@ def act(policy, env, steps):
 FOLDERS = ("fixtures", "examples")
 
 
-def texts_of(folder: str) -> list[golden.Text]:
-    return [text for text in golden.texts() if text.name.startswith(folder)]
+@cache
+def texts() -> dict[str, list[golden.Text]]:
+    """The texts of fixtures and examples by the golden file that lists what is found in them."""
+    found: dict[str, list[golden.Text]] = {}
+    for text in golden.texts():
+        found.setdefault(text.golden, []).append(text)
+    return found
 
 
-def assert_as_kept(made: golden.Golden, kept: golden.Golden) -> None:
+@cache
+def kept() -> golden.Golden:
+    """The golden files of fixtures and examples."""
+    return {name: text for folder in FOLDERS for name, text in golden.kept(folder).items()}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """All golden files on the one Python that has torch; on others a third, unless all is wanted."""
+    if "golden_file" in metafunc.fixturenames:
+        names = sorted(texts().keys() | kept().keys())
+        if not HAS_TORCH and not metafunc.config.option.whole:
+            state = state_of_the_code()
+            names = [name for name in names if share_of(name, state, SHARES["third"]) == 0]
+        metafunc.parametrize("golden_file", names)
+
+
+def assert_as_kept(made: golden.Golden, said: golden.Golden) -> None:
     """Fail with what differs, by rule and file."""
-    changes = golden.difference(kept, made)
+    changes = golden.difference(said, made)
     assert not changes, f"not as in tests/golden; if it should be, run `make golden` and commit it:\n{changes}"
 
 
+def test_what_is_found_in_our_code_is_what_was_found(golden_file: str) -> None:
+    """With what fixes make of it on the one Python that has torch, for that takes as long again."""
+    made = golden.own(texts().get(golden_file, []), with_fixed=HAS_TORCH)
+    said = {name: text for name, text in kept().items() if name == golden_file}
+    assert_as_kept(made, said if HAS_TORCH else golden.without_fixed(said))
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_what_is_found_in_our_code_is_what_was_found(folder: str, request: pytest.FixtureRequest) -> None:
-    """With what fixes make of it on the one Python that has torch, for that takes as long again; on others a third."""
-    kept = golden.kept(folder)
-    assert len(kept) > 80
-    if not HAS_TORCH and not request.config.option.whole:
-        state = state_of_the_code()
-        kept = {name: text for name, text in kept.items() if share_of(name, state, SHARES["third"]) == 0}
-    texts = texts_of(folder)
-    assert {text.golden for text in texts} >= kept.keys()
-    made = golden.own([text for text in texts if HAS_TORCH or text.golden in kept], with_fixed=HAS_TORCH)
-    assert_as_kept(made, kept if HAS_TORCH else golden.without_fixed(kept))
+def test_every_golden_file_has_texts_and_most_texts_have_one(folder: str) -> None:
+    names = {name for name in kept() if name.startswith(folder)}
+    assert len(names) > 80
+    assert names <= texts().keys()
 
 
 @pytest.mark.long

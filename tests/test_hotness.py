@@ -153,8 +153,15 @@ def act(remote, env, mode):
             env.step(f(5))
         elif mode == "learnt":
             f(6)  # F
+def search(options, env):
+    kind = options.look_up("kind")
+    while True:
+        if kind == "random":
+            env.step(f(7))
+        elif kind == "learnt":
+            f(8)  # G
 """,
-        {"A": E, "B": S, "C": E, "D": S, "F": S},
+        {"A": E, "B": S, "C": E, "D": S, "F": S, "G": S},
     ),
     "a function in the loop": (
         """
@@ -811,6 +818,22 @@ def test_a_call_by_name_alone_leads_from_no_step_to_a_whole_training() -> None:
     code = Code(PROGRAM.format(call="self.app.launch()"))
     assert code.frequency("# A") is Frequency.ONCE
     assert code.frequency("# B") is Frequency.EPISODE
+
+
+BY_NAME_ALONE = """
+class Engine:
+    def work(self, x):
+        return f(x)  # A
+def {name}(thing, x):
+    return thing.work(x)
+while True:
+    env.step({name}(make(), 1))
+"""
+
+
+@pytest.mark.parametrize(("name", "expected"), [("answer", S), ("setup_engine", O)])
+def test_what_sets_up_heats_nothing_by_a_name_alone(name: str, expected: Frequency) -> None:
+    assert frequencies(BY_NAME_ALONE.format(name=name)) == {"A": expected}
 
 
 EVALUATING = """
@@ -1686,6 +1709,8 @@ for episode in range(9):
     kept = []
     while True:
         obs, reward, done, info = env.step(act(obs))
+        fresh = []
+        fresh.append(reward)
         rewards.append(reward)
         mixed.append(reward)
         if reward > 1:
@@ -1707,11 +1732,13 @@ for episode in range(9):
     rewards = shorter(rewards)
     for reward in rewards:
         f(reward)  # H
+    for reward in fresh:
+        f(reward)  # J
 """
 
 
 def test_a_loop_over_what_a_loop_collects_has_as_many_rounds() -> None:
-    assert frequencies(COLLECTED) == {"A": S, "B": S, "C": E, "D": E, "F": E, "G": O, "H": E}
+    assert frequencies(COLLECTED) == {"A": S, "B": S, "C": E, "D": E, "F": E, "G": O, "H": E, "J": E}
 
 
 COLLECTED_BY_KEY = """
@@ -2326,6 +2353,8 @@ class Recorder:
 
 def test_a_class_that_is_found_by_its_name_is_one_that_the_file_knows_and_that_takes_the_call() -> None:
     assert frequencies({"tasks.py": TASKS, "code.py": HEAD + EVALUATED}) == {"A": S, "B": S, "C": O, "D": O}
+    known = HEAD + EVALUATED.replace("eval(name)", 'eval("Lift")')
+    assert frequencies({"tasks.py": TASKS, "code.py": known}) == {"A": S, "B": O, "C": O, "D": O}
     many = "".join(f"class Task{n}(Task):\n    def plan(self, obs):\n        return f({n})\n" for n in range(9))
     names = ", ".join(["Lift", *(f"Task{n}" for n in range(9))])
     program = HEAD + EVALUATED.replace("Lift, Push, Recorder", f"Recorder, {names}")

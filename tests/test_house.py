@@ -242,18 +242,22 @@ def test_the_comparison_names_tests_that_exist(root: Path) -> None:
 CODES = ("TL101", "TL102", "TL104", "TL201", "TL202", "TL209", "TL301", "TL401", "TL501")
 
 
+def copied(root: Path, folder: Path) -> Path:
+    """A copy of the example in a folder."""
+    return Path(shutil.copytree(root / "examples" / "agent", folder / "agent", ignore=shutil.ignore_patterns("__py*")))
+
+
 @pytest.fixture
 def agent(root: Path, tmp_path: Path) -> Path:
     """A copy of the example."""
-    return Path(
-        shutil.copytree(root / "examples" / "agent", tmp_path / "agent", ignore=shutil.ignore_patterns("__py*"))
-    )
+    return copied(root, tmp_path)
 
 
 @pytest.fixture(scope="module")
-def found(root: Path, torchlint: CommandLine) -> list[dict]:
-    """The findings in the example."""
-    done = torchlint("check", "--isolated", "--output-format", "json", root / "examples" / "agent", cwd=root)
+def found(root: Path, tmp_path_factory: pytest.TempPathFactory, torchlint: CommandLine) -> list[dict]:
+    """The findings in a copy of the example: where it lies, the whole repository is its project."""
+    agent = copied(root, tmp_path_factory.mktemp("shipped"))
+    done = torchlint("check", "--isolated", "--output-format", "json", ".", cwd=agent)
     assert done.returncode == 1, done.stderr
     return json.loads(done.stdout)
 

@@ -168,6 +168,23 @@ for batch in batches:
     loss_of(batch).backward()
     optimizer.step()
 """,
+    "functions that a decorator notes and may give back as others": """
+TABLE = {}
+def register(name):
+    def note(function):
+        TABLE[name] = function
+        if name == "plain":
+            return function
+        return traced(function)
+    return note
+@register("clipped")
+def clipped(x):
+    return g(x)  # O0
+for batch in batches:
+    loss_of = TABLE[settings.loss]
+    loss_of(batch).backward()
+    optimizer.step()
+""",
     "classes that an object notes": """
 class Registry:
     def __init__(self):

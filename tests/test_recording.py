@@ -27,6 +27,11 @@ def last(rows):
     return rows.pop()
 
 
+class Writer:
+    def mean_of(self, rows):
+        return np.mean(rows)
+
+
 class Critic:
     def __init__(self):
         self.net = nn.Linear(3, 1).to(device)
@@ -59,6 +64,13 @@ if __name__ == "__main__":
 """
 KEPT = {
     "a string names the attribute": ("np.mean(rows) if", "getattr(rows, 'losses', 0) if"),
+    "a list of what is saved names it": ("def last(rows)", 'SAVED = ("net", "losses")\n\n\ndef last(rows)'),
+    "another object of its class is asked for it": ("print(critic.statistics())", "print(critic.losses)"),
+    "what reads it is found by its name alone": ("mean_or_nan(self.losses)", "self.writer.mean_of(self.losses)"),
+    "it has another name, too": (
+        "self.losses = collections.deque(maxlen=100)",
+        "self.losses = self.shown = collections.deque(maxlen=100)",
+    ),
     "what reads it changes it": ("mean_or_nan(self.losses)", "last(self.losses)"),
     "it is read as often as it grows": ("critic.statistics())", "critic)\n        critic.statistics()"),
     "it is another name for a list": ("self.losses = collections.deque(maxlen=100)", "self.losses = self.net.losses"),
@@ -99,6 +111,16 @@ def test_records_stay_as_they_are_where_not_all_of_them_is_seen(tmp_path: Path, 
     text = PROGRAM.replace(old, new)
     assert text != PROGRAM
     assert NUMBERS not in fixed(tmp_path, text)
+
+
+@pytest.mark.parametrize(("begins", "keeps_tensors"), [("[]", True), ("[0.0]", False)])
+def test_a_list_is_a_record_where_it_is_made_again_and_begins_empty(
+    tmp_path: Path, begins: str, keeps_tensors: bool
+) -> None:
+    made = f"self.begin()\n\n    def begin(self):\n        self.losses = {begins}\n        self.values"
+    text = PROGRAM.replace("self.losses = collections.deque(maxlen=100)\n        self.values", made)
+    assert text != PROGRAM
+    assert (NUMBERS in fixed(tmp_path, text)) is keeps_tensors
 
 
 def test_what_is_not_proven_is_said(tmp_path: Path) -> None:

@@ -234,6 +234,14 @@ def test_a_relayed_call_reaches_the_method_of_the_actor() -> None:
     assert reached(f"{ACTORS}show(judge.remote(1))", "judge.remote(1)") == {"judge"}
 
 
+def test_a_relayed_call_makes_the_actor_and_a_method_of_that_name_relays_nothing() -> None:
+    judge = "import ray\n@ray.remote\nclass Judge:\n    def __init__(self):\n        pass\n"
+    made = "Judge.options(num_cpus=1).remote()"
+    assert reached(f"{judge}show({made})", made) == {"__init__"}
+    job = "class Job:\n    def remote(self, batch):\n        return len(batch)\n"
+    assert reached(f"{job}job = Job()\nshow(job.remote([]))", "job.remote([])") == {"remote"}
+
+
 def test_a_relayed_call_on_an_unknown_handle_is_linked_by_name() -> None:
     """A method of a name that containers have, too, is meant by a relayed call alone."""
     assert reached(f"{ACTORS}def run(actor):\n    actor.get.remote()", "actor.get.remote()") == {"get"}

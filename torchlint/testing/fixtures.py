@@ -35,11 +35,11 @@ def fixtures(folder: Path) -> list[Path]:
         AssertionError: a twin belongs to no fixture.
     """
     files = sorted(path for path in folder.glob("*/*.py") if re.fullmatch(_CODE, path.parent.name))
-    own = [path for path in files if not path.stem.endswith(_TWINS)]
+    own = {path for path in files if not path.stem.endswith(_TWINS)}
     lonely = [path for path in files if path not in own and _fixture_of(path) not in own]
     if lonely:
         raise AssertionError(f"twins of no fixture: {', '.join(map(str, lonely))}")
-    return own
+    return sorted(own)
 
 
 def unmarked(path: Path) -> str:
