@@ -100,7 +100,7 @@ class ReadingTogether(Fact):
         return None
 
     def _proven(self, facts: FileFacts, block: Sequence[ast.stmt]) -> frozenset[ast.expr]:
-        """The tensors read in a block that are proven to hold floating-point numbers where all reads of a run succeed."""
+        """The tensors read in a block that hold floating-point numbers in every run in which all reads succeed."""
         if block[0] not in self._floating:
             found: list[ast.expr] = []
             for run in self._runs(facts, block, None):

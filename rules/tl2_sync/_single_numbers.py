@@ -156,7 +156,7 @@ class Tensors(Fact):
                     yield func.value
 
     def _operands(self, facts: FileFacts, node: ast.expr) -> Sequence[ast.expr]:
-        """The operands of arithmetic, what a gradient scaler multiplies, and what a name was bound to by one statement that is above."""
+        """The operands of arithmetic, what a scaler multiplies, and what one statement above bound to a name."""
         match node:
             case ast.BinOp(left=left, right=right):
                 return left, right

@@ -83,7 +83,9 @@ def _kept(choice: random.Random) -> str:
 
 def _statistics(choice: random.Random) -> list[str]:
     """Reductions of one tensor of a dtype that the text may or may not tell, read one after the other."""
-    base = choice.choice(("error", "error", "x", "error.detach()", "(error > 0).long()", "error.double()", "error * 1j"))
+    base = choice.choice(
+        ("error", "error", "x", "error.detach()", "(error > 0).long()", "error.double()", "error * 1j")
+    )
     most = () if base.endswith("1j") else ("torch.max({x})", "{x}.max()", "torch.min({x})", "{x}.min()")
     exact = base.endswith("long()")
     forms = (*most, *(() if exact else ("torch.mean({x})", "{x}.mean()")), "torch.sum({x})", "{x}.sum()")
