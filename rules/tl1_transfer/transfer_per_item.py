@@ -25,6 +25,7 @@ from torchlint.rule import (
 from torchlint.rule.build import keyword_of, module_for
 
 from ._host_index import HostIndices, host_index
+from ._joined_on_host import joined_items, moved_at_once
 
 _METHODS = method_names(moves=True)
 _CREATORS = function_names("torch", makes="data")
@@ -133,7 +134,8 @@ class TransferPerItem(Rule):
     Nothing. An index is moved once, to where the tensor lies that is indexed first. The fix says what it assumes where
     it is not proven that the tensors lie on one device, that the index holds whole numbers, or that nothing changes it
     in between. It gets a new name where something else reads it, where a loop binds it, and in a function with types.
-    Items that are moved one by one have no automatic fix.
+    Items of a comprehension that one function of torch joins are joined on the host, and what that gives is moved. The
+    fix says what it assumes where it is not proven that they lie there. Other items have no automatic fix.
 
     ## When to ignore it
     For a handful of tensors of different shapes. The values of a dict and the fields of a batch are not reported.
@@ -194,11 +196,14 @@ class TransferPerItem(Rule):
         if loop is None or loop.strided:
             return
         known = site.values.of(source).kind
-        together = loop.joined and known in (Kind.TENSOR, Kind.UNKNOWN) and _is_element(site, call)
+        items = joined_items(site, call)
+        # Arrays of one shape are joined as arrays (TL104); what pads them takes tensors.
+        alone = known in (Kind.TENSOR, Kind.UNKNOWN) or (items is not None and known is Kind.NDARRAY)
+        together = loop.joined and alone and _is_element(site, call)
         if not (together or _to_host(call)) or not _goes_through(loop):
             return
         if together:
-            yield Report(call, _TOGETHER)
+            yield Report(call, _TOGETHER, moved_at_once(site, items))
         elif _is_row(site, source, place):
             yield Report(call, _BEFORE)
 

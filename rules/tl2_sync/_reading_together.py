@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
@@ -69,6 +70,7 @@ class ReadingTogether(Fact):
     sides: Sides
     readbacks: Readbacks
     tensors: Tensors
+    _floating: dict[ast.stmt, frozenset[ast.expr]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, call: ast.Call) -> tuple[Together, ...]:
         """How a read becomes one with its neighbours: with all of them, and then with fewer where that needs a proof.
@@ -90,21 +92,36 @@ class ReadingTogether(Fact):
 
     def _among(self, facts: FileFacts, block: Sequence[ast.stmt], call: ast.Call, *, proven: bool) -> Together | None:
         """A read and its neighbours in a block as one; only those that are proven to hold floating-point numbers."""
-        for run in self._runs(facts, block, proven=proven):
+        only = self._proven(facts, block) if proven else None
+        for run in self._runs(facts, block, only):
             reads = [read for _, members in run for read in members]
             if any(read.call is call for read in reads):
                 distinct = {ast.dump(read.source) for read in reads}
                 return self._made(facts, [each for each, _ in run], reads) if len(distinct) > 1 else None
         return None
 
+    def _proven(self, facts: FileFacts, block: Sequence[ast.stmt]) -> frozenset[ast.expr]:
+        """The tensors read in a block that hold floating-point numbers in every run in which all reads succeed."""
+        if block[0] not in self._floating:
+            found: list[ast.expr] = []
+            for run in self._runs(facts, block, None):
+                sources = [read.source for _, members in run for read in members]
+                found += self.tensors.floating_among(facts, sources)
+                found += (node for node in sources if self.tensors.is_floating(facts, node))
+            self._floating[block[0]] = frozenset(found)
+        return self._floating[block[0]]
+
     def _runs(
-        self, facts: FileFacts, block: Sequence[ast.stmt], *, proven: bool
+        self, facts: FileFacts, block: Sequence[ast.stmt], only: frozenset[ast.expr] | None
     ) -> Iterator[list[tuple[ast.stmt, list[Read]]]]:
-        """The neighbouring statements of a block whose reads can all be done before the first of them."""
+        """The neighbouring statements of a block whose reads can all be done before the first of them.
+
+        ``only``: the reads of these tensors, else all.
+        """
         run: list[tuple[ast.stmt, list[Read]]] = []
         for stmt in block:
             every = self._members(facts, stmt) if isinstance(stmt, _SIMPLE) else []
-            members = [read for read in every if not proven or self.tensors.is_floating(facts, read.source)]
+            members = [read for read in every if only is None or read.source in only]
             if run and (not every or self._depends(facts, [each for each, _ in run], members)):
                 yield run
                 run = []
@@ -153,7 +170,7 @@ class ReadingTogether(Fact):
         between = self._between(facts, stmts, reads)
         if between is None or any(self._is_tensor_target(facts, stmt) for stmt in stmts):
             return None
-        doubts = [*self._doubts(facts, reads), *between]
+        doubts = [*self._doubts(facts, stmts[0], reads), *between]
         distinct = {ast.dump(read.source): read.source for read in reads}
         whole = _whole(stmts, reads)
         if whole is not None:
@@ -224,13 +241,14 @@ class ReadingTogether(Fact):
     def _is_beside(self, facts: FileFacts, anchor: ast.expr, node: ast.expr) -> bool:
         return alike(anchor, node) or self.tensors.on_one_device(facts, [anchor, node])
 
-    def _doubts(self, facts: FileFacts, reads: Sequence[Read]) -> Iterator[str]:
+    def _doubts(self, facts: FileFacts, first: ast.stmt, reads: Sequence[Read]) -> Iterator[str]:
         """What is not proven of the tensors: their device where none of them has a name, their dtypes."""
         nodes = [read.source for read in reads]
         wrong = []
         if not self.tensors.on_one_device(facts, nodes) and self._anchor(facts, nodes) is None:
             wrong.append("lie on one device")
-        if not all(self.tensors.is_floating(facts, node) for node in nodes):
+        floating = self._proven(facts, facts.places[first][0])
+        if not floating.issuperset(nodes):
             wrong.append("hold numbers of one kind, floating-point or whole")
         if wrong:
             yield f"the tensors {_listed(wrong)}"

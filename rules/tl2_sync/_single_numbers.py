@@ -17,12 +17,17 @@ from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.values.dtypes import is_inexact
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
+from torchlint.rule import Kind
 
 from ._real_numbers import RealNumbers
 
 # Functions of torch that compare elements, and those that keep numbers real: of such results.
 _ORDERED = frozenset({"min", "max", "minimum", "maximum", "clamp", "clip", "amin", "amax", "relu"})
 _KEEPING = frozenset({"mean", "sum", "neg", "detach"})
+# Reductions that raise for whole numbers and truths, and those that give a number of the dtype of a floating tensor.
+_AVERAGING = frozenset({"mean", "std", "var"})
+_ALIKE = _AVERAGING | {"max", "min", "amax", "amin", "sum"}
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
@@ -70,16 +75,48 @@ class Tensors(Fact):
             return True
         return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
 
+    def floating_among(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> frozenset[ast.expr]:
+        """Which of some tensors hold floating-point numbers in every run in which all of them can be computed.
+
+        Of one tensor a mean is computed, which raises for whole numbers, and a maximum, which raises for complex ones.
+        """
+        reduced = {node: found for node in nodes if (found := self._reduced(facts, node)) is not None}
+        averaged = {ast.dump(inner) for name, inner in reduced.values() if name in _AVERAGING}
+        ordered = {ast.dump(inner) for name, inner in reduced.values() if name in _ORDERED}
+        return frozenset(node for node, (_, inner) in reduced.items() if ast.dump(inner) in averaged & ordered)
+
+    def _reduced(self, facts: FileFacts, node: ast.expr) -> tuple[str, ast.expr] | None:
+        """The name of the reduction to one number that a call is, and the tensor of which it is computed."""
+        match node:
+            case ast.Call(func=func, args=[inner], keywords=[]) if self.project.qualified(facts, func) is not None:
+                module, _, name = (self.project.qualified(facts, func) or "").rpartition(".")
+                return (name, inner) if module == "torch" and name in _ALIKE else None
+            case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[], keywords=[]) if name in _ALIKE:
+                return (name, inner) if self.values.of(facts, inner).kind is Kind.TENSOR else None
+        return None
+
     def _was_differentiated(self, facts: FileFacts, node: ast.Name) -> bool:
-        """Whether ``backward()`` of the tensor itself ran before, which raises for whole and for complex numbers."""
+        """Whether ``backward()`` of the tensor itself ran before, which raises for whole and for complex numbers.
+
+        A gradient scaler only multiplies it.
+        """
         return any(
             isinstance(call.func, ast.Attribute)
             and call.func.attr == "backward"
-            and isinstance(call.func.value, ast.Name)
-            and call.func.value.id == node.id
-            and used_before(self.project, facts, call.func.value, node)
+            and isinstance(loss := self._scaled(facts, call.func.value), ast.Name)
+            and loss.id == node.id
+            and used_before(self.project, facts, loss, node)
             for call in facts.scope_of(node).function.calls
         )
+
+    def _scaled(self, facts: FileFacts, node: ast.expr) -> ast.expr:
+        """What a gradient scaler multiplies, where it gives the value of an expression; else the expression."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=scaler, attr=name), args=[inner], keywords=[]):
+                value = self.values.of(facts, scaler)
+                scales = all(name in method_names(cls, scales=True) for cls in value.name.split("|"))
+                return inner if value.kind is Kind.INSTANCE and scales else node
+        return node
 
     def _was_summed(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether ``backward()`` ran before of an expression that has a name as an operand, also through other names.
@@ -119,11 +156,13 @@ class Tensors(Fact):
                     yield func.value
 
     def _operands(self, facts: FileFacts, node: ast.expr) -> Sequence[ast.expr]:
-        """The operands of arithmetic, and what a name was bound to by one statement that is above."""
+        """The operands of arithmetic, what a scaler multiplies, and what one statement above bound to a name."""
         match node:
             case ast.BinOp(left=left, right=right):
                 return left, right
             case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return (inner,)
+            case ast.Call() if (inner := self._scaled(facts, node)) is not node:
                 return (inner,)
             case ast.Name():
                 value = self.project.reaching(facts, node).value

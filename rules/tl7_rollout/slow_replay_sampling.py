@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Example, Frequency, Input, Kind, Report, Rule, Site
+from torchlint.rule import Call, Change, Example, Frequency, Input, Kind, Report, Rule, Site
 
+from ._fields_moved import fields_moved
 from ._slow_replay_sampling import is_deque, many
 
 _CHOICE = "numpy.random.choice"
@@ -150,7 +151,10 @@ class SlowReplaySampling(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix: a generator draws another random stream and needs a seed of its own, and integers drawn
+    Where the fields of rows that `random.sample` draws become tensors on a device one by one, the fix moves the bytes
+    of all of them by one copy and takes them apart there, with the dtypes that they had. The tensors then share one
+    memory, which is held as long as one of them is, and autograd takes a change in place of one for a change of all.
+    Draws have no automatic fix: a generator draws another random stream and needs a seed of its own, and integers drawn
     with replacement (`np.random.randint`) may repeat, which for a large buffer hardly ever happens.
 
     ## When to ignore it
@@ -169,6 +173,8 @@ class SlowReplaySampling(Rule):
     summary = "a batch is drawn in a way that touches the whole replay buffer, or row by row"
     trigger = Call(_CHOICE, _SAMPLE, _PERMUTATION)
     least = Frequency.UPDATE
+    fixable = True
+    may_change = (Change.ALIASING, Change.MEMORY)
     examples = (
         _drawn(
             "choice-256-of-100000",
@@ -216,7 +222,7 @@ class SlowReplaySampling(Rule):
                     "a deque is searched block by block for each row of the batch; "
                     "keep the fields in arrays and index them once"
                 )
-                yield Report(call, message, figure="deque-64-of-20000")
+                yield Report(call, message, fields_moved(site), figure="deque-64-of-20000")
 
 
 def _without_replacement(site: Site, call: cst.Call) -> bool:

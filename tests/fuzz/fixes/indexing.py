@@ -1,4 +1,4 @@
-"""Programs around indices on the host with which several tensors on a device are indexed (TL107)."""
+"""Programs around indices on the host with which several tensors are indexed, and items moved one by one (TL107)."""
 
 from __future__ import annotations
 
@@ -38,6 +38,55 @@ _BETWEEN = (
 )
 
 
+_ITEMS = (
+    *(
+        "torch.tensor({x}, device=device)",
+        "torch.as_tensor({x}, device=device)",
+        "torch.tensor({x}, device=self.device)",
+    ),
+    *(
+        "torch.tensor({x}, dtype=torch.float32, device=device)",
+        "torch.as_tensor({x}, dtype=torch.float64, device=device)",
+    ),
+    *("torch.as_tensor({x}, device=place)", "torch.from_numpy({x}).to(device)", "torch.tensor({x}).to(self.device)"),
+)
+_PIECES = (
+    "grid[k:]",
+    "grid[:, k]",
+    "grid[k : k + 2]",
+    "self.grid[k:]",
+    "grid[k]",
+    "np.arange(k)",
+    "k",
+    "[k, 1.5]",
+    "h[k:]",
+)
+_JOINS = (
+    *("torch.stack({x})", "torch.cat({x})", "torch.cat({x}, dim=-1)", "torch.nn.utils.rnn.pad_sequence({x})"),
+    *("torch.nn.utils.rnn.pad_sequence({x}, batch_first=True, padding_value=2.0)", "torch.stack(tuple({x}))"),
+)
+
+
+def _moved(choice: random.Random) -> list[str]:
+    """Items that are made and moved in a comprehension and joined, by itself or under a name."""
+    rows = ["grid = np.arange(12, dtype=np.float32).reshape(4, 3)", "place = device"]
+    item = choice.choice(_ITEMS).format(x=choice.choice(_PIECES))
+    over = choice.choice(("range(3)", "range(1, 4)", "(0, 2)", "range(0)"))
+    form, join = f"[{item} for k in {over}]", choice.choice(_JOINS)
+    if choice.random() < 0.5:
+        rows.append(f"found = {join.format(x=form)}")
+    else:
+        rows.append(f"parts = {form}")
+        between = (
+            *("grid[0] = 5.0", "place = 'cpu'", "kept.append(len(parts))", "self.last = parts", "parts = parts[:1]"),
+            *("self.grid[1] = 0.5", "a = a * 2", "self.mix()", "parts[0].mul_(2)"),
+        )
+        if choice.random() < 0.35:
+            rows.append(choice.choice(between))
+        rows.append(f"found = {join.format(x='parts')}")
+    return [*rows, "kept.append(found)", "a = a + found.double().sum()"]
+
+
 def indexing(code: str, choice: random.Random) -> Program:
     """An index on the host, what it is used for, and what may change it meanwhile."""
     name = choice.choice(("i", "rows", "index"))
@@ -45,7 +94,7 @@ def indexing(code: str, choice: random.Random) -> Program:
     if choice.random() < 0.2:
         rows[-1] = f"for {name} in np.array_split(np.random.permutation(8), 3):"
     loop = rows[-1].endswith(":")
-    body: list[str] = []
+    body: list[str] = _moved(choice) if choice.random() < 0.5 else []
     for _ in range(choice.randint(2, 5)):
         body += choice.choice(_USES).format(i=name).split("\n")
         if choice.random() < 0.35:
@@ -59,6 +108,7 @@ def indexing(code: str, choice: random.Random) -> Program:
         "        self.one = torch.arange(24.0, device=device).reshape(8, 3)\n"
         "        self.two = torch.ones(8, device=device)\n        self.host = torch.arange(8.0)\n"
         "        self.order, self.last, self.kept = np.arange(8), None, None\n"
+        "        self.grid, self.device = np.ones((4, 3), dtype=np.float32), device\n"
         "        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)\n\n"
         "    def mix(self):\n        np.random.shuffle(self.order)\n"
         "        if isinstance(self.last, np.ndarray) and self.last.size:\n            self.last[...] = 0\n\n"

@@ -81,11 +81,30 @@ def _kept(choice: random.Random) -> str:
     ).format(name=choice.choice("pqr"), read=_read(choice), other=_read(choice))
 
 
+def _statistics(choice: random.Random) -> list[str]:
+    """Reductions of one tensor of a dtype that the text may or may not tell, read one after the other."""
+    base = choice.choice(
+        ("error", "error", "x", "error.detach()", "(error > 0).long()", "error.double()", "error * 1j")
+    )
+    most = () if base.endswith("1j") else ("torch.max({x})", "{x}.max()", "torch.min({x})", "{x}.min()")
+    exact = base.endswith("long()")
+    forms = (*most, *(() if exact else ("torch.mean({x})", "{x}.mean()")), "torch.sum({x})", "{x}.sum()")
+    rows = [f"data = {base}"] if choice.random() < 0.7 else []
+    tensor = "data" if rows else f"({base})"
+    for _ in range(choice.randint(2, 4)):
+        rows.append(f"self.kept.append({choice.choice(forms).format(x=tensor)}.item())")
+        if choice.random() < 0.15:
+            rows.append(choice.choice(("data = x", "self.decay()", "data = error", "pass")))
+    return rows
+
+
 def _neighbours(choice: random.Random) -> list[str]:
     """Reads next to each other in a method."""
     rows = _losses(choice)
     if choice.random() < 0.3:
         rows += _collected(choice)
+    if choice.random() < 0.3:
+        rows += _statistics(choice)
     for _ in range(choice.randint(1, 4)):
         rows.append(_kept(choice))
         if choice.random() < 0.25:

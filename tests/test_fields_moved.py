@@ -1,0 +1,62 @@
+"""The function that the fix of TL704 adds gives the tensors that copies one by one give, whatever they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torchlint.rules.tl7_rollout._fields_moved import HELPER  # noqa: E402
+
+from torchlint.device.ledger import Ledger  # noqa: E402
+from torchlint.device.session import counted_device  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+def _moving() -> Callable[[Sequence[object], str], list]:
+    namespace: dict[str, object] = {"torch": torch}
+    exec(compile(HELPER.format(torch="torch"), __file__, "exec"), namespace)
+    return namespace["moved_together"]
+
+
+def _bytes(tensor) -> bytes:
+    return bytes(tensor.contiguous().reshape(-1).view(torch.uint8).tolist())
+
+
+def test_tensors_of_all_dtypes_and_shapes_arrive_as_they_were() -> None:
+    """Widths of one to sixteen bytes, no dimension, no element, NaN and signed zeros, in any order."""
+    moved_together = _moving()
+    tensors = [
+        torch.tensor([True, False, True]),
+        torch.tensor([[1.5, float("nan")], [-0.0, float("inf")]]),
+        torch.tensor([], dtype=torch.float64),
+        torch.tensor(7, dtype=torch.uint8),
+        torch.tensor([[2**62, -1]]),
+        torch.tensor([1 + 2j, float("nan") - 1j], dtype=torch.complex128),
+        torch.tensor([1.0, 65504.0], dtype=torch.float16),
+        torch.zeros(0, 3),
+        torch.tensor([[-1.0], [2.0]], dtype=torch.float64).expand(2, 3),
+        torch.tensor([-3, 4], dtype=torch.int16),
+        torch.tensor([0.1], dtype=torch.bfloat16),
+    ]
+    for order in (tensors, tensors[::-1], tensors[:1], []):
+        found = moved_together(order, "cpu")
+        assert len(found) == len(order)
+        for after, before in zip(found, order, strict=True):
+            assert (after.dtype, after.shape, after.device) == (before.dtype, before.shape, before.device)
+            assert _bytes(before) == _bytes(after)
+
+
+def test_fields_come_by_one_copy() -> None:
+    """Four fields of three dtypes are one copy and one wait on the counted device."""
+    fields = [torch.ones(64, 3), torch.arange(64), torch.ones(64), torch.ones(64) > 0]
+    with counted_device(Ledger([Path(__file__).resolve().parent])) as counting:
+        moved = _moving()(fields, "cuda")
+        events = counting.totals()
+        shapes = [(part.shape, part.dtype, part.device.type) for part in moved]
+    assert (events.waits, events.copies, events.launches) == (1, 1, 0)
+    assert shapes == [(part.shape, part.dtype, "cuda") for part in fields]
