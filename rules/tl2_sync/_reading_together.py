@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint import cst
@@ -61,6 +61,14 @@ class Together:
     doubt: str
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Run:
+    """Neighbouring statements, and their reads."""
+
+    stmts: list[ast.stmt]
+    reads: list[Read]
+
+
 @dataclass(eq=False, slots=True)
 class ReadingTogether(Fact):
     """Finds reads next to each other, in one statement or in neighbours, that one copy can bring."""
@@ -71,6 +79,8 @@ class ReadingTogether(Fact):
     readbacks: Readbacks
     tensors: Tensors
     _floating: dict[ast.stmt, frozenset[ast.expr]] = field(default_factory=dict)
+    _known: dict[tuple[ast.stmt, bool], list[_Run]] = field(default_factory=dict)
+    _joint: dict[tuple[ast.Call, bool], Together | None] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, call: ast.Call) -> tuple[Together, ...]:
         """How a read becomes one with its neighbours: with all of them, and then with fewer where that needs a proof.
@@ -82,23 +92,30 @@ class ReadingTogether(Fact):
             return ()
         if facts.scope_of(stmt).kind == "class":
             return ()
-        every = self._among(facts, facts.places[stmt][0], call, proven=False)
+        block = facts.places[stmt][0]
+        every = self._among(facts, block, call, proven=False)
         if every is None or not every.doubt:
             return () if every is None else (every,)
-        fewer = self._among(facts, facts.places[stmt][0], call, proven=True)
+        fewer = self._among(facts, block, call, proven=True)
         return (every,) if fewer is None or fewer.doubt else (every, fewer)
 
     # which reads ----------------------------------------------------------------------------------------------------
 
     def _among(self, facts: FileFacts, block: Sequence[ast.stmt], call: ast.Call, *, proven: bool) -> Together | None:
         """A read and its neighbours in a block as one; only those that are proven to hold floating-point numbers."""
-        only = self._proven(facts, block) if proven else None
-        for run in self._runs(facts, block, only):
-            reads = [read for _, members in run for read in members]
-            if any(read.call is call for read in reads):
-                distinct = {ast.dump(read.source) for read in reads}
-                return self._made(facts, [each for each, _ in run], reads) if len(distinct) > 1 else None
-        return None
+        runs = self._known.get((block[0], proven))
+        if runs is None:
+            only = self._proven(facts, block) if proven else None
+            found = self._runs(facts, block, only)
+            runs = self._known[block[0], proven] = [_Run([stmt for stmt, _ in run], _reads(run)) for run in found]
+        run = next((run for run in runs if any(read.call is call for read in run.reads)), None)
+        if run is None:
+            return None
+        key = run.reads[0].call, proven  # the answer is the same for each of them
+        if key not in self._joint:
+            distinct = {ast.dump(read.source) for read in run.reads}
+            self._joint[key] = self._made(facts, run.stmts, run.reads) if len(distinct) > 1 else None
+        return self._joint[key]
 
     def _proven(self, facts: FileFacts, block: Sequence[ast.stmt]) -> frozenset[ast.expr]:
         """The tensors read in a block that hold floating-point numbers in every run in which all reads succeed."""
@@ -280,6 +297,10 @@ class ReadingTogether(Fact):
         """Whether a statement changes something in place of which it is not known whether it is a tensor."""
         target = _changed(stmt)
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
+
+
+def _reads(run: Iterable[tuple[ast.stmt, list[Read]]]) -> list[Read]:
+    return [read for _, members in run for read in members]
 
 
 def _changed(stmt: ast.stmt) -> ast.expr | None:

@@ -17,6 +17,9 @@ _MAKING = (
     rb"(?<!is_)complex(?:32|64|128|256|floating|_|\()|\.complex\b|view_as_complex|\bc(?:float|double|half)\b"
     rb"|\bclongdouble\b|fft|\b[ip]?stft\b|\bpolar\b(?!['\"])|hilbert|\beig(?:vals)?\b|\broots\b|[0-9.][jJ]\b"
 )
+# One of these stands wherever the above matches. To look for what begins with a letter is ten times as fast.
+_WORDS = tuple(b"complex cfloat cdouble chalf longdouble fft stft polar hilbert roots".split())
+_OTHERS = (rb"eig(?:vals)?\b", rb"j\b(?<=[0-9.]j)", rb"J\b(?<=[0-9.]J)")
 # In these a complex step counts points between real ends: ``numpy.mgrid[-1:1:10j]``.
 _GRIDS = rb"\b[mo]grid\[[^\]]*\]"
 
@@ -33,7 +36,14 @@ class RealNumbers(Fact):
         """Whether no connected file does, and the code is not a library's, which programs that are not seen may use."""
         group = self.graph.groups[scope.file.path]
         if group not in self._only:
-            making, grids = re.compile(_MAKING), re.compile(_GRIDS)
             texts = (self.project.files[path].source.utf8 for path in group)
-            self._only[group] = not any(making.search(text) and making.search(grids.sub(b"", text)) for text in texts)
+            self._only[group] = not any(map(_makes_complex, texts))
         return self._only[group] and not of_library(self.project, scope)
+
+
+def _makes_complex(text: bytes) -> bool:
+    """Whether a text mentions complex numbers, or what makes them."""
+    if not any(word in text for word in _WORDS) and not any(re.search(other, text) for other in _OTHERS):
+        return False
+    making = re.compile(_MAKING)
+    return making.search(text) is not None and making.search(re.sub(_GRIDS, b"", text)) is not None

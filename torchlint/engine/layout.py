@@ -7,11 +7,13 @@ import io
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import pairwise
 
 from torchlint.engine.snippets import Cut, cut_of, newline_of
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import alike
 from torchlint.late import dataclass
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits
@@ -27,30 +29,45 @@ _DEEPEST = 8
 _WHOLE = frozenset({"for", "lambda", "yield"})  # commas beside them are no commas between elements
 
 
-def width_in(source: Source, stated: int | None) -> int:
-    """How long a row of a file may become: what the project states, else its longest row, and 88 at least."""
-    return stated or max([USUAL, *(len(row) for row in source.text.splitlines())])
+@dataclass(eq=False, slots=True)
+class Layouts(Fact):
+    """Lays out the rows of fixes, with a memory: findings that share a fix have the same edits."""
 
+    _widths: dict[FileFacts, int] = field(default_factory=dict)
+    _known: dict[tuple[FileFacts, int, tuple[Edit, ...]], list[Edit] | None] = field(default_factory=dict)
 
-def fitted(file: FileFacts, edits: Sequence[Edit], width: int, statement: ast.AST | None = None) -> list[Edit]:
-    """The edits with the rows split that they make longer than ``width``, where brackets allow it.
+    def width_in(self, file: FileFacts, stated: int | None) -> int:
+        """How long a row of a file may become: what the project states, else its longest row, and 88 at least."""
+        if stated:
+            return stated
+        if file not in self._widths:
+            self._widths[file] = max([USUAL, *map(len, file.source.text.splitlines())])
+        return self._widths[file]
 
-    A row that was as long before stays as it is, and so does one that would mean something else. A ``statement`` of
-    which more than one row was replaced is put on one row where it fits there.
-    """
-    found: list[Edit] = []
-    source, table = file.source, file.table
-    for group in _groups(edits, table):
-        span = _rows_of(source, table, group, statement)
-        if span is not None:
-            indent = getattr(statement, "col_offset", 0)
-            breaks = _one_row(_text(_pieces(source, group, *span)), width - indent)
-            made = _laid_out(file, group, span, breaks) if breaks else None
-            if made is not None:
-                found.extend(made)
-                continue
-        found.extend(_split(file, group, width) or group)
-    return sorted(found)
+    def fitted(
+        self, file: FileFacts, edits: Sequence[Edit], width: int, statement: ast.AST | None = None
+    ) -> list[Edit]:
+        """The edits with the rows split that they make longer than ``width``, where brackets allow it.
+
+        A row that was as long before stays as it is, and so does one that would mean something else. A ``statement`` of
+        which more than one row was replaced is put on one row where it fits there.
+        """
+        found: list[Edit] = []
+        source, table = file.source, file.table
+        for group in _groups(edits, table):
+            span = _rows_of(source, table, group, statement)
+            if span is not None:
+                indent = getattr(statement, "col_offset", 0)
+                breaks = _one_row(_text(_pieces(source, group, *span)), width - indent)
+                made = _laid_out(file, group, span, breaks) if breaks else None
+                if made is not None:
+                    found.extend(made)
+                    continue
+            key = file, width, tuple(group)
+            if key not in self._known:
+                self._known[key] = _split(file, group, width)
+            found.extend(self._known[key] or group)
+        return sorted(found)
 
 
 def _groups(edits: Sequence[Edit], table: LineTable) -> Iterator[list[Edit]]:
@@ -162,10 +179,10 @@ def _same(file: FileFacts, before: Sequence[Edit], after: Sequence[Edit]) -> boo
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            one, other = (ast.dump(ast.parse(_program(file.source, cut, edits))) for edits in (before, after))
+            one, other = (ast.parse(_program(file.source, cut, edits)) for edits in (before, after))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
-    return one == other
+    return alike(one, other)
 
 
 def _program(source: Source, cut: Cut | None, edits: Sequence[Edit]) -> bytes:

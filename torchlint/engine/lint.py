@@ -355,7 +355,7 @@ def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix 
 def _own_edits(fix: Fix, site: PairedSite, width: int | None) -> tuple[tuple[Edit, ...], bool] | None:
     """The edits of a fix in the file of its site, and whether they take a comment away."""
     from torchlint.engine.edits import edit_elsewhere, edit_for, loses_comment
-    from torchlint.engine.layout import fitted, width_in
+    from torchlint.engine.layout import Layouts
 
     source, table = site.file.source, site.file.table
     edits: list[Edit] = []
@@ -370,7 +370,9 @@ def _own_edits(fix: Fix, site: PairedSite, width: int | None) -> tuple[tuple[Edi
     whole = with_lines(site.file, table, site.twin, fix, edits)
     if whole is None:
         return None
-    laid = fitted(site.file, whole, width_in(source, width), site.file.statement(site.twin)) if whole else []
+    layouts = site.analyses[Layouts]
+    statement = site.file.statement(site.twin)
+    laid = layouts.fitted(site.file, whole, layouts.width_in(site.file, width), statement) if whole else []
     return tuple(laid), any(loses_comment(source, edit) for edit in edits)
 
 

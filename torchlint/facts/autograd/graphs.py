@@ -121,6 +121,8 @@ class Graphs(Fact):
     _leaves: ValueFlow[bool] = field(init=False)
     _tuples: Tuples = field(init=False)
     _asked: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _parametric: dict[ast.expr, bool] = field(default_factory=dict)
+    _own: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
@@ -326,6 +328,12 @@ class Graphs(Fact):
 
     def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether a module is known to have parameters."""
+        found = self._parametric.get(func)
+        if found is None:
+            found = self._parametric[func] = self._is_parametric(facts, func)
+        return found
+
+    def _is_parametric(self, facts: FileFacts, func: ast.expr) -> bool:
         if self._is_bare(facts, func):
             return False
         value = self.values.of(facts, func)
@@ -379,6 +387,12 @@ class Graphs(Fact):
 
     def _own_parameter(self, cls: str) -> bool:
         """Whether a class keeps a ``Parameter``, or a module that has some."""
+        found = self._own.get(cls)
+        if found is None:
+            found = self._own[cls] = self._keeps_parameter(cls)
+        return found
+
+    def _keeps_parameter(self, cls: str) -> bool:
         for scope in self.project.family(cls):
             made = [store.binding.value for stores in scope.stores.values() for store in stores]
             calls = [part for value in made if value for part in walk(value) if isinstance(part, ast.Call)]

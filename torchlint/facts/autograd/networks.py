@@ -246,7 +246,7 @@ class Networks(Fact):
 
     def _views_meet(self, origin: ModuleOrigin, root: Scope, path: tuple[str, ...]) -> bool:
         return any(
-            self.project.related(cls, root.dotted) and _compared(rest, path) is not _Tie.NONE
+            _compared(rest, path) is not _Tie.NONE and self.project.related(cls, root.dotted)
             for cls, rest in self.tracer.views(origin)
         )
 

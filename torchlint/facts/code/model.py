@@ -225,7 +225,8 @@ class FileFacts:
         marks: rows of ``def`` lines that a comment calls hot or cold.
         outside: by attribute, assignments to it that are not to ``self``: the object and what is stored.
         named: for trees and functions that were asked about, where they mention which name.
-        handled: for functions that were asked about, the source text of what they count or go over.
+        handled: for functions that were asked about, the source text of what they count or go over; words: the words
+            of their texts.
         table, nodes: where rows of the text start, and all nodes of a class; made when they are first asked for.
     """
 
@@ -248,6 +249,7 @@ class FileFacts:
     outside: dict[str, list[tuple[ast.expr, AttributeStore]]] = field(default_factory=dict)
     named: dict[Scope | ast.AST, dict[str, list[ast.Name]]] = field(default_factory=dict)
     handled: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    words: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _table: LineTable | None = None
     _by_class: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
 

@@ -30,16 +30,23 @@ def own_mentions(function: Scope, code: Iterable[ast.AST], name: str) -> Sequenc
 
 def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str] = ()) -> str:
     """A name that begins with a stem, new to the function around a node: no word of its text, none that is taken."""
-    function = facts.scope_of(node).function.node
-    text = facts.source.text
-    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and "\r" not in text.replace("\r\n", ""):
-        text = "\n".join(text.split("\n")[function.lineno - 1 : function.end_lineno])
-    words = frozenset(_WORD.findall(text))
+    words = _words_of(facts, facts.scope_of(node).function)
     name, number = stem, 1
     while name in words or name in taken:
         number += 1
         name = f"{stem}_{number}"
     return name
+
+
+def _words_of(facts: FileFacts, function: Scope) -> frozenset[str]:
+    """The words of a function's text, or of its file's where rows cannot be told apart."""
+    words = facts.words.get(function)
+    if words is None:
+        text, node = facts.source.text, function.node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "\r" not in text.replace("\r\n", ""):
+            text = "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
+        words = facts.words[function] = frozenset(_WORD.findall(text))
+    return words
 
 
 def last_name(node: ast.AST | None) -> str:

@@ -53,6 +53,7 @@ class Project(Fact):
     _derived: dict[str, tuple[Scope, ...]] = field(default_factory=dict)
     _overrides: dict[tuple[str, str], tuple[Scope, ...]] = field(default_factory=dict)
     _inherited: dict[tuple[Scope, str], bool] = field(default_factory=dict)
+    _related: dict[tuple[str, str], bool] = field(default_factory=dict)
     _takes_from: dict[tuple[Scope, str], tuple[str, ...]] = field(default_factory=dict)
     _modules: dict[str, bool] = field(default_factory=dict)
     _stored: dict[str, frozenset[str]] | None = None
@@ -326,8 +327,11 @@ class Project(Fact):
 
     def related(self, cls: str, other: str) -> bool:
         """Whether an object may be an instance of both classes."""
-        line = (each.dotted for each in self.descendants(cls))
-        return other in self.ancestry(cls) or any(other in self.ancestry(each) for each in line)
+        found = self._related.get((cls, other))
+        if found is None:
+            line = (cls, *(each.dotted for each in self.descendants(cls)))
+            found = self._related[cls, other] = any(other in self.ancestry(each) for each in line)
+        return found
 
     def inherits(self, cls: str, method: Scope) -> bool:
         """Whether a method may run on an object of exactly this class, whatever order its bases have."""

@@ -54,6 +54,24 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         level = [child for part in level if _FIELDS[part.__class__] for child in children(part)]
 
 
+def alike(one: ast.AST, other: ast.AST) -> bool:
+    """Whether two trees are the same but for where their nodes stand: what ``ast.dump`` tells, sooner."""
+    todo: list[tuple[object, object]] = [(one, other)]
+    while todo:
+        mine, theirs = todo.pop()
+        if mine.__class__ is not theirs.__class__:
+            return False
+        if isinstance(mine, ast.AST):
+            todo += [(getattr(mine, name, None), getattr(theirs, name, None)) for name in mine._fields]
+        elif isinstance(mine, list) and isinstance(theirs, list):
+            if len(mine) != len(theirs):
+                return False
+            todo += zip(mine, theirs, strict=True)
+        elif mine != theirs:
+            return False
+    return True
+
+
 def names_in(node: ast.AST) -> Iterator[str]:
     """Identifiers in an expression: names and attributes, and texts that may name some."""
     return names_among(walk(node))

@@ -52,6 +52,7 @@ class Heat(Fact):
     paths: Paths = field(init=False)
     receivers: Receivers = field(init=False)
     rates: Rates = field(init=False)
+    _holding: frozenset[Scope] = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _cold: dict[Scope, bool] = field(default_factory=dict)
     _called: dict[Scope, Bound | None] = field(default_factory=dict)
@@ -81,6 +82,7 @@ class Heat(Fact):
         return self
 
     def __post_init__(self) -> None:
+        self._holding = self.roots.holding(self.project)
         self.places = Places(self.project, self.graph, self.roots, self.guards)
         self.choosing = Choosing(self)
         self.paths = Paths(self)
@@ -145,6 +147,17 @@ class Heat(Fact):
             return None
         return found.items if items else found.entry
 
+    def may_repeat(self, scope: Scope) -> bool:
+        """Whether anything in a function may run more than once: it holds a root, or something is known to enter it."""
+        if scope in self._holding:
+            return True
+        found = self.reached.get(scope)
+        return found is not None and (found.entry is not None or found.items is not None)
+
+    def holds_root(self, scope: Scope) -> bool:
+        """Whether a function is a root, or one stands in it, or a loop around one."""
+        return scope in self._holding
+
     def settle(self) -> None:
         """Keep what is found from here on: hotness no longer spreads."""
         self.choosing.settle()
@@ -166,7 +179,7 @@ class Heat(Fact):
         ``rate`` is that of the runs on objects of one class, which also holds for functions that are roots; ``handed``
         are choices of what the node calls that the callers of its function make.
         """
-        if self.is_cold(scope):
+        if self.is_cold(scope) or not self.may_repeat(scope):
             return Frequency.ONCE
         local = self.local(facts, node, scope).under(handed)
         found = self._base(scope, local)

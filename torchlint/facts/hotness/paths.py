@@ -141,6 +141,8 @@ class Paths:
                 cost = _DEAD if self._is_dead(scope) else _EPISODE
                 yield cost, (scope, False, heat.rates.known(scope, receiver), receiver), None
         for scope, edges in heat.edges.items():
+            if not heat.holds_root(scope):
+                continue
             doubt = _EVALUATION if _EVALUATING.fits(f"{scope.file.path}:{scope.qualname}") else 0
             doubt += _DEAD if self._is_dead(scope) else 0
             for edge in edges:

@@ -85,6 +85,17 @@ class Roots:
     exempt: dict[ast.AST, Exemption] = field(default_factory=dict)
     collected: dict[ast.AST, ast.AST] = field(default_factory=dict)
 
+    def holding(self, project: Project) -> frozenset[Scope]:
+        """The functions that are roots, and the scopes around loops that are, or stand around one, or go as often."""
+        found = set(self.functions)
+        for node in (*self.loops, *self.episodes, *self.collected):
+            facts = next((facts for facts in project.files.values() if node in facts.parent), None)
+            scope = facts.scope_of(node) if facts is not None else None
+            while scope is not None:
+                found.add(scope)
+                scope = scope.parent
+        return frozenset(found)
+
     def edited(self, project: Project, graph: CallGraph, values: Values, guards: Guards, edits: FileEdits) -> Roots:
         """The roots of a project in which files were edited: what begins in the rest is not looked for again."""
         kept = Roots(begun={facts: begun for facts, begun in self.begun.items() if not edits.is_old(facts)})
