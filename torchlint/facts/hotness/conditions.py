@@ -162,11 +162,43 @@ def goes_over_ends(loop: ast.AST, facts: FileFacts) -> bool:
     """Whether a loop goes over the environments whose episode ended: ``for i in np.where(dones)[0]:``."""
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
-    if not isinstance(loop.iter, ast.Name):
-        return _finds_ends(loop.iter)
-    bindings = facts.scope_of(loop).function.bindings.get(loop.iter.id, ())
+    return _places_of_ends(loop.iter, facts)
+
+
+def counts_ends(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a test asks if any episode ended, by how many did: ``if len(ended) > 0:``."""
+    match test:
+        case ast.Compare(left=count, ops=[ast.Gt() | ast.NotEq()], comparators=[ast.Constant(value=0)]):
+            return _count_of_ends(count, facts)
+        case ast.Compare(left=count, ops=[ast.GtE()], comparators=[ast.Constant(value=1)]):
+            return _count_of_ends(count, facts)
+    return _count_of_ends(test, facts)
+
+
+def _count_of_ends(node: ast.expr, facts: FileFacts) -> bool:
+    """Whether an expression is the number of environments whose episode ended."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[places]):
+            return _places_of_ends(places, facts)
+        case ast.Attribute(value=places, attr="size") | ast.Call(func=ast.Attribute(value=places, attr="numel")):
+            return _places_of_ends(places, facts)
+        case ast.Subscript(value=ast.Attribute(value=places, attr="shape"), slice=ast.Constant(value=0)):
+            return _places_of_ends(places, facts)
+        case ast.Name():
+            return _always(node, facts, lambda value: not isinstance(value, ast.Name) and _count_of_ends(value, facts))
+    return False
+
+
+def _places_of_ends(node: ast.expr, facts: FileFacts) -> bool:
+    """Whether an expression is, or a name always means, the places at which flags for an end are set."""
+    return _always(node, facts, _finds_ends) if isinstance(node, ast.Name) else _finds_ends(node)
+
+
+def _always(name: ast.Name, facts: FileFacts, recognise: Callable[[ast.expr], bool]) -> bool:
+    """Whether all that a function assigns to a name is recognised."""
+    bindings = facts.scope_of(name).function.bindings.get(name.id, ())
     return bool(bindings) and all(
-        b.how is Bind.ASSIGN and not b.path and b.value is not None and _finds_ends(b.value) for b in bindings
+        b.how is Bind.ASSIGN and not b.path and b.value is not None and recognise(b.value) for b in bindings
     )
 
 

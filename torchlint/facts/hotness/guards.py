@@ -28,6 +28,7 @@ from torchlint.facts.hotness.branches import (
 )
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
+    counts_ends,
     is_debug_flag,
     is_ended,
     is_filled,
@@ -143,6 +144,7 @@ END_OF_EPISODE = Guard(
         _when(is_reset),
         _unless(lambda test: is_reset(test, running=True)),
         Test(is_ended),
+        Test(counts_ends),
     ),
 )
 LAST_ROUND = Guard("last round", _ONCE, "the last round, beside an interval: `i % n == 0 or i == last`")
