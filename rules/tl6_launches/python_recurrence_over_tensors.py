@@ -119,7 +119,7 @@ class PythonRecurrenceOverTensors(Rule):
     name = "python-recurrence-over-tensors"
     summary = "a recurrence is computed in a Python loop over the elements of tensors"
     trigger = Found(Picking)
-    least = Frequency.UPDATE
+    least = Frequency.EPISODE  # a recurrence over a rollout runs once for it, with a round for each step
     yields_to = ("TL605", "TL611")
     examples = (
         Example(
@@ -147,7 +147,8 @@ class PythonRecurrenceOverTensors(Rule):
         if picked is None:
             return
         if not picked.carried:
-            yield Report(loop.iter, _ALONE)
+            if site.hot.here.frequency >= Frequency.UPDATE:
+                yield Report(loop.iter, _ALONE)
         elif picked.single:
             yield Report(loop.iter, _SINGLE)
         elif not picked.prepared:
