@@ -19,6 +19,9 @@ _ROWS = (
 )
 _ALONE = "this loop fills a tensor element by element with independent values; compute all elements at once"
 
+_WORTH = 4
+"""A loop over one rollout is worth a change from as many operations on that need no earlier round."""
+
 _HEAD = """\
 import torch
 from torch import nn
@@ -146,9 +149,11 @@ class PythonRecurrenceOverTensors(Rule):
         picked = picked_by(site)
         if picked is None:
             return
+        seldom = site.hot.here.frequency < Frequency.UPDATE
+        if seldom and (not picked.carried or picked.ahead < _WORTH):
+            return
         if not picked.carried:
-            if site.hot.here.frequency >= Frequency.UPDATE:
-                yield Report(loop.iter, _ALONE)
+            yield Report(loop.iter, _ALONE)
         elif picked.single:
             yield Report(loop.iter, _SINGLE)
         elif not picked.prepared:

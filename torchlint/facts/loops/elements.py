@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
@@ -111,7 +111,8 @@ class Elements(Fact):
             tensors = [value for value in kept if value.kind is Kind.TENSOR]
         if not tensors and not (found and filled and all(value.kind is Kind.UNKNOWN for value in found)):
             return None
-        carried = any(self._is_carried(facts, loop, stmt) for stmt in parts if isinstance(stmt, ast.stmt))
+        carrying = [stmt for stmt in parts if isinstance(stmt, ast.stmt) and self._is_carried(facts, loop, stmt)]
+        carried = bool(carrying)
         alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
         if not carried and not (alone and tensors):
             return None
@@ -119,6 +120,7 @@ class Elements(Fact):
             carried=carried,
             single=bool(tensors) and all(value.rank == 1 for value in tensors),
             prepared=any(self._is_prepared(facts, part) for part in reads if isinstance(part, ast.Subscript)),
+            ahead=_ahead(parts, carrying),
         )
 
     def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
@@ -199,6 +201,32 @@ class Elements(Fact):
         if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Subscript):
             return False
         return isinstance(stmt.targets[0].slice, ast.Name) and isinstance(stmt.value, (ast.BinOp, ast.IfExp))
+
+
+def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> int:
+    """How many operations on elements read neither what goes from round to round nor what is computed from it."""
+    stmts = [part for part in parts if isinstance(part, (ast.Assign, ast.AugAssign))]
+    late = {name for stmt in carrying for name in _set_by(stmt)}
+    while True:
+        more = {name for stmt in stmts if _reads_any(stmt.value, late) for name in _set_by(stmt)}
+        if more <= late:
+            break
+        late |= more
+    operations = (part for part in parts if isinstance(part, ast.BinOp) and not _reads_any(part, late))
+    return sum(any(isinstance(part, ast.Subscript) for part in walk(operation)) for operation in operations)
+
+
+def _set_by(stmt: ast.stmt) -> Iterator[str]:
+    """The names that a statement sets, and those of the collections that it writes to."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
+    for target in targets:
+        root = _root(target)
+        if isinstance(root, ast.Name) and (target is root or isinstance(target, ast.Subscript)):
+            yield root.id if target is root else ast.unparse(target.value)
+
+
+def _reads_any(node: ast.expr, texts: Container[str]) -> bool:
+    return any(isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) in texts for part in walk(node))
 
 
 def _is_read(node: ast.Name | ast.Subscript) -> bool:
