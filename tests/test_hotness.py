@@ -240,6 +240,26 @@ while True:
 """,
         {"A": O, "B": S},
     ),
+    "a single step before the loop, by a helper": (
+        """
+class Buffer:
+    def step(self, policy):
+        self.env.step(policy(1))
+class Trainer:
+    def __init__(self):
+        self.buffer = Buffer()
+    def pretrain(self):
+        f(1)  # A
+    def run(self):
+        self.buffer.step(act)
+        self.pretrain()
+        while True:
+            self.buffer.step(act)
+            f(2)  # B
+Trainer().run()
+""",
+        {"A": O, "B": S},
+    ),
     "an update called seldom": (
         """
 class Agent:
@@ -303,6 +323,13 @@ GUARDS = {
     "if step % accuracy_interval == 0:\n    f(x)  # A": O,
     "if done:\n    f(x)  # A": E,
     "if done.any():\n    f(x)  # A": E,
+    "if np.all(finished):\n    f(x)  # A": E,
+    "if torch.any(dones):\n    f(x)  # A": E,
+    "if np.any(x):\n    f(x)  # A": S,
+    "if self.is_test:\n    f(x)  # A": E,
+    "if not self.is_test:\n    f(x)  # A": S,
+    "if test_mode:\n    pass\nelse:\n    f(x)  # A": S,
+    "if evaluator:\n    f(x)  # A": S,
     "if any(dones):\n    f(x)  # A": E,
     "if dones[i]:\n    f(x)  # A": E,
     "if terminated or truncated:\n    f(x)  # A": E,

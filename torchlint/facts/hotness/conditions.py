@@ -24,6 +24,8 @@ _DEBUG_MODE = Word("debug mode")
 NONFINITE = method_names(tests="nonfinite")
 _FINITE = method_names(tests="finite")
 _FINDING = last_names(finds=True)
+_FOLDING = frozenset({"any", "all"})
+_EVALUATION = Word("flag of an evaluation")
 
 
 def is_debug_flag(node: ast.expr) -> bool:
@@ -41,6 +43,11 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
     return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def is_evaluation_flag(node: ast.expr) -> bool:
+    """Whether an expression is a flag that says that nothing is learnt now: ``if self.is_test:``."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and _EVALUATION.fits(last_name(node))
 
 
 def logger_flag(node: ast.expr) -> str | None:
@@ -106,6 +113,8 @@ def is_none(node: ast.expr) -> bool:
 def is_reset(test: ast.expr, *, running: bool = False) -> bool:
     """Whether an expression is a flag for the end of an episode, or made of one; ``running``: one of its opposite."""
     if isinstance(test, ast.Call) and isinstance(test.func, (ast.Attribute, ast.Name)):
+        if isinstance(test.func, ast.Attribute) and test.func.attr in _FOLDING and test.args:
+            return is_reset(test.args[0], running=running)  # ``np.all(dones)``
         inner = test.func.value if isinstance(test.func, ast.Attribute) else test.args[0] if test.args else test.func
         return is_reset(inner, running=running)
     if isinstance(test, ast.Subscript):
