@@ -8,7 +8,7 @@ from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, walk
@@ -18,7 +18,9 @@ from torchlint.late import dataclass
 from torchlint.rule import Kind, Picked, Value
 
 _READING = frozenset({"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone"})
-_KEEPING = frozenset({"append", "insert", "appendleft", "detach", "float", "long", "to", "cpu", "unsqueeze", "squeeze"})
+_KEEPING = frozenset(
+    {"append", "insert", "appendleft", "detach", "float", "long", "int", "to", "cpu", "unsqueeze", "squeeze"}
+)
 _BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "max", "min", "len", "abs", "range"))
 _FUNCTIONS = frozenset(
     f"torch.{name}"
@@ -72,6 +74,7 @@ class Elements(Fact):
             first = first.left
         if not isinstance(first, ast.Name):
             return False
+        first = self._counted_by(facts, first, loops)
         over = self._iterated(facts, first, loops)
         if over is None or not self.is_count(facts, over):
             return False
@@ -81,6 +84,17 @@ class Elements(Fact):
         if not isinstance(root, ast.Name):
             return False
         return not any(binding.stmt in inside for binding in self.project.reaching(facts, root).bindings)
+
+    def _counted_by(self, facts: FileFacts, index: ast.Name, loops: list[LoopNode]) -> ast.Name:
+        """The name that a loop counts, of an index computed from it: ``i`` of ``k = n - i - 1``; else the index."""
+        bindings = self.project.reaching(facts, index).bindings
+        value = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
+        if not isinstance(value, ast.BinOp) or any(isinstance(part, ast.Subscript) for part in walk(value)):
+            return index
+        if not all(isinstance(part.op, (ast.Add, ast.Sub)) for part in walk(value) if isinstance(part, ast.BinOp)):
+            return index
+        names = [part for part in walk(value) if isinstance(part, ast.Name)]
+        return next((name for name in names if self._iterated(facts, name, loops) is not None), index)
 
     def is_count(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an expression is a ``range``, also backwards."""
