@@ -260,6 +260,22 @@ Trainer().run()
 """,
         {"A": O, "B": S},
     ),
+    "what a function around keeps is made once": (
+        """
+def policy_of(agent):
+    kept = None
+    def act(obs):
+        nonlocal kept
+        if kept is None:
+            kept = f(1)  # A
+        return g(kept, obs)  # B
+    return act
+act = policy_of(1)
+while True:
+    env.step(act(1))
+""",
+        {"A": O, "B": S},
+    ),
     "an update called seldom": (
         """
 class Agent:

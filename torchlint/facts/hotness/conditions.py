@@ -289,8 +289,8 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
         return False
     op, left, right = test.ops[0], test.left, test.comparators[0]
     if isinstance(op, ast.Is) and is_none(right):
-        if isinstance(left, ast.Name) and left.id in facts.scope_of(left).function.globals:
-            return True  # a variable of the module that the function fills
+        if isinstance(left, ast.Name) and _is_filled_outside(left, facts):
+            return True
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
@@ -299,6 +299,17 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
             isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
         )
     return False
+
+
+def _is_filled_outside(name: ast.Name, facts: FileFacts) -> bool:
+    """Whether a name means a variable of the module, or of a function around, that the function fills."""
+    scope = facts.scope_of(name).function
+    if name.id in scope.globals:
+        return True
+    outer = scope.parent if name.id not in scope.bindings else None
+    while outer is not None and name.id not in outer.bindings:
+        outer = outer.parent
+    return outer is not None and outer.kind == "function" and name.id in outer.shared
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
