@@ -226,8 +226,13 @@ def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> int:
         if more <= late:
             break
         late |= more
+    taken = [stmt for stmt in stmts if any(isinstance(part, ast.Subscript) for part in walk(stmt.value))]
+    made = {name for stmt in taken for name in _set_by(stmt)}
     operations = (part for part in parts if isinstance(part, ast.BinOp) and not _reads_any(part, late))
-    return sum(any(isinstance(part, ast.Subscript) for part in walk(operation)) for operation in operations)
+    return sum(
+        any(isinstance(part, ast.Subscript) for part in walk(operation)) or _reads_any(operation, made)
+        for operation in operations
+    )
 
 
 def _set_by(stmt: ast.stmt) -> Iterator[str]:
