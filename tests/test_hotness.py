@@ -240,6 +240,42 @@ while True:
 """,
         {"A": O, "B": S},
     ),
+    "a single step before the loop, by a helper": (
+        """
+class Buffer:
+    def step(self, policy):
+        self.env.step(policy(1))
+class Trainer:
+    def __init__(self):
+        self.buffer = Buffer()
+    def pretrain(self):
+        f(1)  # A
+    def run(self):
+        self.buffer.step(act)
+        self.pretrain()
+        while True:
+            self.buffer.step(act)
+            f(2)  # B
+Trainer().run()
+""",
+        {"A": O, "B": S},
+    ),
+    "what a function around keeps is made once": (
+        """
+def policy_of(agent):
+    kept = None
+    def act(obs):
+        nonlocal kept
+        if kept is None:
+            kept = f(1)  # A
+        return g(kept, obs)  # B
+    return act
+act = policy_of(1)
+while True:
+    env.step(act(1))
+""",
+        {"A": O, "B": S},
+    ),
     "an update called seldom": (
         """
 class Agent:
@@ -271,6 +307,12 @@ GUARDS = {
     "for j in np.argwhere(dones.cpu()).flatten().tolist():\n    f(x)  # A": E,
     "ended = dones.nonzero().squeeze(-1)\nfor j in ended:\n    f(x)  # A": E,
     "for j in np.where(x)[0]:\n    f(x)  # A": I,
+    "ended = np.nonzero(truncated)[0]\nif len(ended) > 0:\n    f(x)  # A": E,
+    "ended = dones.nonzero()[0].tolist()\nn = len(ended)\nif n > 0:\n    f(x)  # A": E,
+    "ended = np.flatnonzero(dones)\nif ended.size:\n    f(x)  # A": E,
+    "found = np.flatnonzero(x)\nif len(found) > 0:\n    f(x)  # A": S,
+    "n = len(x)\nif n > 0:\n    f(x)  # A": S,
+    "n = n\nif n > 0:\n    f(x)  # A": S,
     "for j in np.argsort(dones):\n    f(x)  # A": I,
     "if (x == 0.0).all():\n    f(x)  # A": E,
     "if torch.all(x == 0):\n    f(x)  # A": E,
@@ -297,6 +339,13 @@ GUARDS = {
     "if step % accuracy_interval == 0:\n    f(x)  # A": O,
     "if done:\n    f(x)  # A": E,
     "if done.any():\n    f(x)  # A": E,
+    "if np.all(finished):\n    f(x)  # A": E,
+    "if torch.any(dones):\n    f(x)  # A": E,
+    "if np.any(x):\n    f(x)  # A": S,
+    "if self.is_test:\n    f(x)  # A": E,
+    "if not self.is_test:\n    f(x)  # A": S,
+    "if test_mode:\n    pass\nelse:\n    f(x)  # A": S,
+    "if evaluator:\n    f(x)  # A": S,
     "if any(dones):\n    f(x)  # A": E,
     "if dones[i]:\n    f(x)  # A": E,
     "if terminated or truncated:\n    f(x)  # A": E,

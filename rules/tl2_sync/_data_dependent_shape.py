@@ -1,26 +1,35 @@
-"""What TL203 looks at."""
+"""What TL202 looks at."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
 
+from torchlint import cst
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_indices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.rule import Site, Value
 
 
 @dataclass(eq=False, slots=True)
 class Masks(Finder):
-    """Finds subscripts whose index, or a part of it, is proven a boolean tensor."""
+    """Finds subscripts whose index, or a part of it, is a boolean tensor, or a tensor that is called a mask."""
 
     values: Values
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """The subscripts."""
-        return (node for node in file.subscripts if wanted(node) and self._fits(file, node))
+        return (node for node in file.subscripts if wanted(node) and self.of(file, node))
 
-    def _fits(self, file: FileFacts, node: ast.Subscript) -> bool:
-        return any(index.dtype == "bool" for index in tensor_indices(self.values, file, node))
+    def of(self, file: FileFacts, node: ast.Subscript) -> list[Value]:
+        """The masks of a subscript."""
+        return [index for index in tensor_indices(self.values, file, node) if index.dtype == "bool"]
+
+
+def masks_of(site: Site, node: cst.Subscript) -> list[Value]:
+    """The masks of a subscript."""
+    twin = site.expression(node)
+    return site.fact(Masks).of(site.file, twin) if isinstance(twin, ast.Subscript) else []

@@ -22,7 +22,7 @@ from torchlint.rule import (
     Site,
 )
 
-from ._data_dependent_shape import Masks
+from ._data_dependent_shape import Masks, masks_of
 from ._masked_forms import fixed_size
 
 _METHODS = method_names(waits="shape")
@@ -237,9 +237,8 @@ def _is_masked(site: Site, node: cst.CSTNode) -> bool:
     held = site.values.of(node.value)
     if held.kind not in (Kind.TENSOR, Kind.UNKNOWN) and held.name != "tensordict.TensorDict":
         return False
-    indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
-    masks = [value for value in map(site.values.of, indices) if value.kind is Kind.TENSOR and value.dtype == "bool"]
-    return bool(masks) and all(value.device is not Device.CPU for value in (site.values.of(node.value), *masks))
+    masks = masks_of(site, node)
+    return bool(masks) and all(value.device is not Device.CPU for value in (held, *masks))
 
 
 def _better(site: Site, node: cst.Subscript) -> str:

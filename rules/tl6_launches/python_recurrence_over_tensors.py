@@ -19,6 +19,9 @@ _ROWS = (
 )
 _ALONE = "this loop fills a tensor element by element with independent values; compute all elements at once"
 
+_WORTH = 4
+"""A loop over one rollout is worth a change from as many operations on that need no earlier round."""
+
 _HEAD = """\
 import torch
 from torch import nn
@@ -119,7 +122,7 @@ class PythonRecurrenceOverTensors(Rule):
     name = "python-recurrence-over-tensors"
     summary = "a recurrence is computed in a Python loop over the elements of tensors"
     trigger = Found(Picking)
-    least = Frequency.UPDATE
+    least = Frequency.EPISODE  # a recurrence over a rollout runs once for it, with a round for each step
     yields_to = ("TL605", "TL611")
     examples = (
         Example(
@@ -145,6 +148,9 @@ class PythonRecurrenceOverTensors(Rule):
             return
         picked = picked_by(site)
         if picked is None:
+            return
+        seldom = site.hot.here.frequency < Frequency.UPDATE
+        if seldom and (not picked.carried or picked.ahead < _WORTH):
             return
         if not picked.carried:
             yield Report(loop.iter, _ALONE)

@@ -8,12 +8,11 @@ from torchlint import cst
 from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import module_for, source
 
+from ._batches import IN_ORDER, drawn_from
 from ._indexing import only_indexes
 
 _BATCHES = "torch.utils.data.BatchSampler"
 _SHUFFLED = "torch.utils.data.SubsetRandomSampler"
-_IN_ORDER = "torch.utils.data.SequentialSampler"
-_SAMPLERS = frozenset({_SHUFFLED, _IN_ORDER, "torch.utils.data.RandomSampler"})
 _RANGES = frozenset({"builtins.range", "numpy.arange", "torch.arange"})
 _FULL = "a batch has at least one row and no more than there are"
 _FULL_SEVERAL = "a batch has several rows and no more than there are"
@@ -58,7 +57,8 @@ class SamplerOfPythonInts(Rule):
 
     ## What it does
     Finds `BatchSampler(SubsetRandomSampler(range(n)), k, drop_last)` and the same with other samplers over a range,
-    where it is not an argument of a `DataLoader`.
+    also where names stand for them, but as an argument of a `DataLoader`, or where a loop goes over the numbers of a
+    batch.
 
     ## Why is this slow
     Every index becomes a Python integer, goes through two generators into a list, and back into a tensor for each
@@ -120,14 +120,14 @@ class SamplerOfPythonInts(Rule):
         if not isinstance(call, cst.Call) or _name(site, call) != _BATCHES or not site.calls.is_plain(call):
             return
         sampler, size = site.calls.argument(call, 0, "sampler"), site.calls.argument(call, 1, "batch_size")
-        if not isinstance(sampler, cst.Call) or size is None or _feeds_loader(site, call):
+        kind = drawn_from(site, call)
+        if kind is None or size is None or _feeds_loader(site, call):
             return
-        kind, rows = _name(site, sampler), _rows(site, sampler)
-        if kind not in _SAMPLERS or rows is None:
-            return
-        cure = "take slices" if kind == _IN_ORDER else "split a permutation, `torch.randperm(n).split(k)`"
-        plain = kind == _SHUFFLED and len(sampler.args) == 1 and not _over_tensor(site, sampler)
-        fix = _fix(site, call, rows, size) if plain else None
+        cure = "take slices" if kind == IN_ORDER else "split a permutation, `torch.randperm(n).split(k)`"
+        fix = None
+        if isinstance(sampler, cst.Call) and kind == _SHUFFLED and len(sampler.args) == 1:
+            rows = _rows(site, sampler)
+            fix = _fix(site, call, rows, size) if rows is not None and not _over_tensor(site, sampler) else None
         yield Report(call, f"the indices of each minibatch are a list of Python integers; {cure}", fix)
 
 

@@ -108,11 +108,13 @@ class Picked:
         carried: each round computes with the result of the one before: a recurrence, such as a discounted sum.
         single: the elements are single numbers as far as is known, not rows of several environments.
         prepared: something that it reads was computed from several tensors at once, before the loop.
+        ahead: how many sums, products and the like need nothing of an earlier round: before the loop they are one each.
     """
 
     carried: bool = False
     single: bool = False
     prepared: bool = False
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)

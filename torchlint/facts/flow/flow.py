@@ -21,6 +21,7 @@ from torchlint.facts.flow.data import Data
 from torchlint.facts.flow.gradients import GraphCarrier
 from torchlint.facts.flow.store import Ground, fields_of
 from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.hotness.phases import UPDATE
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import EVERY_USE, Kind, Use
@@ -43,7 +44,7 @@ class Flow(Fact):
     _graph: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
-        ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates)
+        ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates, self._learns)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
         self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records))
 
@@ -51,6 +52,11 @@ class Flow(Fact):
         """Whether a function may run a backward pass, or gives its result to a framework that does for each batch."""
         entry = self.heat.roots.protocols.get(function)
         return self.autograd.updates(function) or (entry is not None and bool(entry.when))
+
+    def _learns(self, function: Scope) -> bool:
+        """Whether a function runs a backward pass or moves parameters itself, and does not only call what does."""
+        begun = self.heat.roots.begun.get(function.file, ())
+        return any(scope is function and kind == UPDATE for scope, _, kind in begun)
 
     def uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """All ends that the value of an expression comes to; or some, one of them not ``within`` what is allowed."""

@@ -30,7 +30,6 @@ _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasiu
 _MOVES = method_names("torch.Tensor", moves=("host", "device"))
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
-_BACKWARD = method_names(autograd="backward")
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +42,7 @@ class Ground:
     mentions: Mentions
     texts: Texts
     updates: Callable[[Scope], bool]
+    learns: Callable[[Scope], bool]
 
     # names, attributes, elements ------------------------------------------------------------------------------------
 
@@ -300,8 +300,7 @@ class Ground:
         if self.values.of(spot.facts, spot.node).kind not in (Kind.NUMBER, Kind.TUPLE) or len(spot.path) > 1:
             return False
         callers = self.graph.callers.get(function, ())
-        own = any(isinstance(call.func, ast.Attribute) and call.func.attr in _BACKWARD for call in function.calls)
-        return own and bool(callers) and all(caller.call not in self.graph.weak for caller in callers)
+        return self.learns(function) and bool(callers) and all(caller.call not in self.graph.weak for caller in callers)
 
     def _trains(self, callers: list[Caller]) -> bool:
         """Whether code that only seems to call a function makes updates: a training loop that is handed a loss.

@@ -24,6 +24,8 @@ _DEBUG_MODE = Word("debug mode")
 NONFINITE = method_names(tests="nonfinite")
 _FINITE = method_names(tests="finite")
 _FINDING = last_names(finds=True)
+_FOLDING = frozenset({"any", "all"})
+_EVALUATION = Word("flag of an evaluation")
 
 
 def is_debug_flag(node: ast.expr) -> bool:
@@ -41,6 +43,11 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
     return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def is_evaluation_flag(node: ast.expr) -> bool:
+    """Whether an expression is a flag that says that nothing is learnt now: ``if self.is_test:``."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and _EVALUATION.fits(last_name(node))
 
 
 def logger_flag(node: ast.expr) -> str | None:
@@ -106,6 +113,8 @@ def is_none(node: ast.expr) -> bool:
 def is_reset(test: ast.expr, *, running: bool = False) -> bool:
     """Whether an expression is a flag for the end of an episode, or made of one; ``running``: one of its opposite."""
     if isinstance(test, ast.Call) and isinstance(test.func, (ast.Attribute, ast.Name)):
+        if isinstance(test.func, ast.Attribute) and test.func.attr in _FOLDING and test.args:
+            return is_reset(test.args[0], running=running)  # ``np.all(dones)``
         inner = test.func.value if isinstance(test.func, ast.Attribute) else test.args[0] if test.args else test.func
         return is_reset(inner, running=running)
     if isinstance(test, ast.Subscript):
@@ -162,11 +171,43 @@ def goes_over_ends(loop: ast.AST, facts: FileFacts) -> bool:
     """Whether a loop goes over the environments whose episode ended: ``for i in np.where(dones)[0]:``."""
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
-    if not isinstance(loop.iter, ast.Name):
-        return _finds_ends(loop.iter)
-    bindings = facts.scope_of(loop).function.bindings.get(loop.iter.id, ())
+    return _places_of_ends(loop.iter, facts)
+
+
+def counts_ends(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a test asks if any episode ended, by how many did: ``if len(ended) > 0:``."""
+    match test:
+        case ast.Compare(left=count, ops=[ast.Gt() | ast.NotEq()], comparators=[ast.Constant(value=0)]):
+            return _count_of_ends(count, facts)
+        case ast.Compare(left=count, ops=[ast.GtE()], comparators=[ast.Constant(value=1)]):
+            return _count_of_ends(count, facts)
+    return _count_of_ends(test, facts)
+
+
+def _count_of_ends(node: ast.expr, facts: FileFacts) -> bool:
+    """Whether an expression is the number of environments whose episode ended."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[places]):
+            return _places_of_ends(places, facts)
+        case ast.Attribute(value=places, attr="size") | ast.Call(func=ast.Attribute(value=places, attr="numel")):
+            return _places_of_ends(places, facts)
+        case ast.Subscript(value=ast.Attribute(value=places, attr="shape"), slice=ast.Constant(value=0)):
+            return _places_of_ends(places, facts)
+        case ast.Name():
+            return _always(node, facts, lambda value: not isinstance(value, ast.Name) and _count_of_ends(value, facts))
+    return False
+
+
+def _places_of_ends(node: ast.expr, facts: FileFacts) -> bool:
+    """Whether an expression is, or a name always means, the places at which flags for an end are set."""
+    return _always(node, facts, _finds_ends) if isinstance(node, ast.Name) else _finds_ends(node)
+
+
+def _always(name: ast.Name, facts: FileFacts, recognise: Callable[[ast.expr], bool]) -> bool:
+    """Whether all that a function assigns to a name is recognised."""
+    bindings = facts.scope_of(name).function.bindings.get(name.id, ())
     return bool(bindings) and all(
-        b.how is Bind.ASSIGN and not b.path and b.value is not None and _finds_ends(b.value) for b in bindings
+        b.how is Bind.ASSIGN and not b.path and b.value is not None and recognise(b.value) for b in bindings
     )
 
 
@@ -248,8 +289,8 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
         return False
     op, left, right = test.ops[0], test.left, test.comparators[0]
     if isinstance(op, ast.Is) and is_none(right):
-        if isinstance(left, ast.Name) and left.id in facts.scope_of(left).function.globals:
-            return True  # a variable of the module that the function fills
+        if isinstance(left, ast.Name) and _is_filled_outside(left, facts):
+            return True
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
@@ -258,6 +299,17 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
             isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
         )
     return False
+
+
+def _is_filled_outside(name: ast.Name, facts: FileFacts) -> bool:
+    """Whether a name means a variable of the module, or of a function around, that the function fills."""
+    scope = facts.scope_of(name).function
+    if name.id in scope.globals:
+        return True
+    outer = scope.parent if name.id not in scope.bindings else None
+    while outer is not None and name.id not in outer.bindings:
+        outer = outer.parent
+    return outer is not None and outer.kind == "function" and name.id in outer.shared
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:

@@ -28,8 +28,10 @@ from torchlint.facts.hotness.branches import (
 )
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
+    counts_ends,
     is_debug_flag,
     is_ended,
+    is_evaluation_flag,
     is_filled,
     is_finite,
     is_first_call,
@@ -143,6 +145,7 @@ END_OF_EPISODE = Guard(
         _when(is_reset),
         _unless(lambda test: is_reset(test, running=True)),
         Test(is_ended),
+        Test(counts_ends),
     ),
 )
 LAST_ROUND = Guard("last round", _ONCE, "the last round, beside an interval: `i % n == 0 or i == last`")
@@ -192,6 +195,7 @@ GUARDS = (
     ),
     Guard("value out of range", _ONCE, "a test on both sides: `i < 0 or i >= n`", tests=(_when(is_out_of_range),)),
     END_OF_EPISODE,
+    Guard("flag of an evaluation", _EPISODE, "a flag for an evaluation", tests=(_when(is_evaluation_flag),)),
     Guard("full buffer", _EPISODE, "a method that returns whether a buffer is full", tests=(Test(is_full),)),
     Guard("batch of equal numbers", _EPISODE, "a batch with nothing to learn from", tests=(_when(is_uniform),)),
     Guard("end of a plan", _EPISODE, "a position at the end of a sequence", tests=(_when(is_past_end),)),

@@ -201,10 +201,14 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         else:
             roots.functions.setdefault(scope, set()).add(kind)
             roots.receivers.setdefault(scope, {}).setdefault(cls, set()).add(kind)
-        for where, node in _entrances(receivers.graph, scope):
-            home = where.scope_of(node).function
+        entrances = [(where, node, where.scope_of(node).function) for where, node in _entrances(receivers.graph, scope)]
+        rounds = {home for where, node, home in entrances if kind == STEP and enclosing_loop(where, node, home)}
+        for where, node, home in entrances:
             above = receivers.above(node, home, cls)
             if above is None or cold_file(where.path):
+                continue
+            if home in rounds and enclosing_loop(where, node, home) is None:
+                roots.exempt[node] = BEFORE_LOOP
                 continue
             if not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))

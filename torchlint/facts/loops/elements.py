@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, walk
@@ -18,7 +18,9 @@ from torchlint.late import dataclass
 from torchlint.rule import Kind, Picked, Value
 
 _READING = frozenset({"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone"})
-_KEEPING = frozenset({"append", "insert", "appendleft", "detach", "float", "long", "to", "cpu", "unsqueeze", "squeeze"})
+_KEEPING = frozenset(
+    {"append", "insert", "appendleft", "detach", "float", "long", "int", "to", "cpu", "unsqueeze", "squeeze"}
+)
 _BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "max", "min", "len", "abs", "range"))
 _FUNCTIONS = frozenset(
     f"torch.{name}"
@@ -72,6 +74,7 @@ class Elements(Fact):
             first = first.left
         if not isinstance(first, ast.Name):
             return False
+        first = self._counted_by(facts, first, loops)
         over = self._iterated(facts, first, loops)
         if over is None or not self.is_count(facts, over):
             return False
@@ -81,6 +84,17 @@ class Elements(Fact):
         if not isinstance(root, ast.Name):
             return False
         return not any(binding.stmt in inside for binding in self.project.reaching(facts, root).bindings)
+
+    def _counted_by(self, facts: FileFacts, index: ast.Name, loops: list[LoopNode]) -> ast.Name:
+        """The name that a loop counts, of an index computed from it: ``i`` of ``k = n - i - 1``; else the index."""
+        bindings = self.project.reaching(facts, index).bindings
+        value = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
+        if not isinstance(value, ast.BinOp) or any(isinstance(part, ast.Subscript) for part in walk(value)):
+            return index
+        if not all(isinstance(part.op, (ast.Add, ast.Sub)) for part in walk(value) if isinstance(part, ast.BinOp)):
+            return index
+        names = [part for part in walk(value) if isinstance(part, ast.Name)]
+        return next((name for name in names if self._iterated(facts, name, loops) is not None), index)
 
     def is_count(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an expression is a ``range``, also backwards."""
@@ -111,7 +125,8 @@ class Elements(Fact):
             tensors = [value for value in kept if value.kind is Kind.TENSOR]
         if not tensors and not (found and filled and all(value.kind is Kind.UNKNOWN for value in found)):
             return None
-        carried = any(self._is_carried(facts, loop, stmt) for stmt in parts if isinstance(stmt, ast.stmt))
+        carrying = [stmt for stmt in parts if isinstance(stmt, ast.stmt) and self._is_carried(facts, loop, stmt)]
+        carried = bool(carrying)
         alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
         if not carried and not (alone and tensors):
             return None
@@ -119,6 +134,7 @@ class Elements(Fact):
             carried=carried,
             single=bool(tensors) and all(value.rank == 1 for value in tensors),
             prepared=any(self._is_prepared(facts, part) for part in reads if isinstance(part, ast.Subscript)),
+            ahead=_ahead(parts, carrying),
         )
 
     def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
@@ -199,6 +215,37 @@ class Elements(Fact):
         if not isinstance(stmt, ast.Assign) or not isinstance(stmt.targets[0], ast.Subscript):
             return False
         return isinstance(stmt.targets[0].slice, ast.Name) and isinstance(stmt.value, (ast.BinOp, ast.IfExp))
+
+
+def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> int:
+    """How many operations on elements read neither what goes from round to round nor what is computed from it."""
+    stmts = [part for part in parts if isinstance(part, (ast.Assign, ast.AugAssign))]
+    late = {name for stmt in carrying for name in _set_by(stmt)}
+    while True:
+        more = {name for stmt in stmts if _reads_any(stmt.value, late) for name in _set_by(stmt)}
+        if more <= late:
+            break
+        late |= more
+    taken = [stmt for stmt in stmts if any(isinstance(part, ast.Subscript) for part in walk(stmt.value))]
+    made = {name for stmt in taken for name in _set_by(stmt)}
+    operations = (part for part in parts if isinstance(part, ast.BinOp) and not _reads_any(part, late))
+    return sum(
+        any(isinstance(part, ast.Subscript) for part in walk(operation)) or _reads_any(operation, made)
+        for operation in operations
+    )
+
+
+def _set_by(stmt: ast.stmt) -> Iterator[str]:
+    """The names that a statement sets, and those of the collections that it writes to."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
+    for target in targets:
+        root = _root(target)
+        if isinstance(root, ast.Name) and (target is root or isinstance(target, ast.Subscript)):
+            yield root.id if target is root else ast.unparse(target.value)
+
+
+def _reads_any(node: ast.expr, texts: Container[str]) -> bool:
+    return any(isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) in texts for part in walk(node))
 
 
 def _is_read(node: ast.Name | ast.Subscript) -> bool:

@@ -306,12 +306,16 @@ class CallValues:
         return join(values) if values else NONE
 
     def _of_kind(self, function: Scope, promised: Value) -> Value:
-        """What a function returns that promises a tensor or an array: its returns say more, also that it is a truth."""
+        """What a function returns that promises a tensor or an array: its returns say more, also that it is a number.
+
+        A literal may stand for what derived classes compute, so it says nothing against the promise.
+        """
         given = UNKNOWN if function.yields else self._given(function)
         if given is not None and given.kind is Kind.TUPLE and len(given.items) > 1:
             return given  # a forgotten annotation: every return gives several values
-        truth = given is not None and given.kind is Kind.NUMBER and given.dtype == "bool"
-        return given if given is not None and truth else told_more(promised, given)
+        if given is not None and given.kind is Kind.NUMBER and (given.dtype == "bool" or given.literal is None):
+            return given
+        return told_more(promised, given)
 
 
 def _tokenizes(call: ast.Call) -> bool:

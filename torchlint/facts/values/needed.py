@@ -80,15 +80,19 @@ class Needed:
     def _taken(self, facts: FileFacts, call: ast.Call) -> Iterator[ast.expr]:
         """What a call takes that must be a tensor: the first argument of a function, the object of a method.
 
-        A loss takes nothing else as its second argument, too.
+        A loss takes nothing else as its second argument, too, and whatever runs backward takes a loss.
         """
         name = self.project.qualified(facts, call.func) or ""
         if name.startswith("torch."):
             if call.args and takes_tensor(name):
                 yield from call.args[: 2 if name.rpartition(".")[2] in table()["functional"]["loss"] else 1]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
-            if call.func.attr != "backward" or not call.args:  # an engine's takes the loss
+            if call.func.attr != "backward" or not call.args:
                 yield call.func.value
+            else:
+                yield call.args[0]  # an engine's takes the loss
+        elif isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_backward"):
+            yield from call.args[:1]
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args:
             if isinstance(call.func.value, ast.Name) and self._is_norm(facts, call.func.value):
                 yield call.func.value

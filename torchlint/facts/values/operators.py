@@ -291,3 +291,8 @@ def listed(elements: list[Value | None]) -> Value | None:
 def first(value: Value) -> Value:
     """The first element of a tuple."""
     return value.items[0] if value.kind is Kind.TUPLE and value.items else UNKNOWN
+
+
+def is_slice(index: ast.expr) -> bool:
+    """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)

@@ -102,6 +102,10 @@ class Values(Fact):
         """Whether an answer given so far rests on a guess."""
         return self._ask.guessed
 
+    def guess(self, value: Value, otherwise: Value) -> Value:
+        """Take what only a name suggests, where guesses count."""
+        return self._ask.guess(value) if self.guesses else otherwise
+
     def proven(self, weak: Container[ast.Call]) -> Values:
         """The values of the same project without any guess: what a safe fix may rest on.
 
@@ -259,7 +263,7 @@ class Values(Fact):
         source, index = self._ask.known(facts, node.value), node.slice
         if source.kind in (Kind.TENSOR, Kind.NDARRAY):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
-            known = [None if _is_slice(part) else self._ask.known(facts, part) for part in parts]
+            known = [None if operators.is_slice(part) else self._ask.known(facts, part) for part in parts]
             if source.kind is Kind.TENSOR:
                 return tensor_item(source, known)
             return array_item(source, known, sum(isinstance(part, ast.Slice) for part in parts))
@@ -491,8 +495,3 @@ class Values(Fact):
             steps = [method for method in self.project.methods.get("step", ()) if len(method.params) > 1]
             self._arrays = not any(operators.first(apart.returned(method)).kind is Kind.TENSOR for method in steps)
         return self._arrays
-
-
-def _is_slice(index: ast.expr) -> bool:
-    """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
-    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
