@@ -52,6 +52,7 @@ _SAME = last_names("builtins", elements="all", compares=False)
 _FOLDED = last_names("builtins", folds=True)
 _NOTHING = last_names("builtins", about=True)
 _TEXT = last_names("builtins", text=True)
+_MOVING = method_names(moves=("device", "given"))
 _TESTING = method_names(tests=("finite", "nonfinite"))
 
 
@@ -222,6 +223,10 @@ class Data:
         if last in _SIZED and self._kind(spot, spot.node) is not Kind.TENSOR:
             yield Use.SIZE
             return
+        if last in _MAKES and isinstance(spot.node, (ast.List, ast.Tuple)):
+            # Numbers that the call itself lists are operands, and where they become a tensor on the host, that is one.
+            yield Use.TENSOR if is_placed(spot.facts, call) else spot.at(call)
+            return
         yield Use.TENSOR
         if spot.path and self._kind(spot, spot.node) is not Kind.TENSOR:
             yield Use.COLLECTED
@@ -269,6 +274,17 @@ def _exchanged(spot: Spot, call: ast.Call) -> Next:
     """An object that is sent to other processes comes to the list that the call fills, beside it or the same."""
     lists = [node for node in call.args[:2] if node is not spot.node and isinstance(node, (ast.Name, ast.Attribute))]
     return (spot.inside(node, None, *spot.path) for node in lists)
+
+
+def is_placed(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call that makes a tensor, or a method on top of it, says where the tensor lies."""
+    if any(keyword.arg == "device" for keyword in call.keywords):
+        return True
+    while isinstance(above := _applied(facts, call), ast.Call) and isinstance(above.func, ast.Attribute):
+        if above.func.attr in _MOVING:
+            return True
+        call = above
+    return False
 
 
 def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:

@@ -20,10 +20,12 @@ from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import (
     CONSTANT,
+    COUNTED,
     EMPTY_DATA,
     END_OF_EPISODE,
     ERROR,
     FIRST_CALL,
+    FULL_LIST,
     INTERVAL,
     LEAVES_LOOP,
     ONE_ROUND,
@@ -44,6 +46,8 @@ from torchlint.rule import Frequency
 
 _Found = TypeVar("_Found", Bound, "Bound | None")
 _ONE_ROUND = Bound(Frequency.EPISODE, ONE_ROUND.name)
+# Guards that collect rounds: where an update comes of them, they say how often updates are.
+_WAITING = frozenset(guard.name for guard in (INTERVAL, FULL_LIST, COUNTED))
 
 # All that ``Places._bound`` knows.
 _BOUNDING = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Raise, ast.Assert})
@@ -422,8 +426,8 @@ def _arm(branching: ast.If, child: ast.AST) -> Sequence[ast.stmt]:
 
 
 def _with_update(found: _Found) -> _Found:
-    """The guard on code that holds an update, or a call of one: behind an interval it runs as often as that does."""
-    return found._replace(limit=Frequency.UPDATE) if found is not None and found.guard == INTERVAL.name else found
+    """The guard on code that holds an update, or a call of one: what waits for it runs as often as it does."""
+    return found._replace(limit=Frequency.UPDATE) if found is not None and found.guard in _WAITING else found
 
 
 def _is_debug(node: ast.AST) -> bool:
