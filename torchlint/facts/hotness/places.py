@@ -39,6 +39,7 @@ from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.options import Options
 from torchlint.facts.hotness.roots import Roots
+from torchlint.facts.hotness.samples import SampleLoops
 from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
@@ -67,7 +68,7 @@ class Local:
     """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
-    ``token`` is the loop around it that makes a token in each round;
+    ``token`` is the loop around it that makes a token in each round, ``sample`` one that takes a sample in each;
     ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
     ``choices`` are tests of parameters that lead to it; ``collected`` is a loop that runs it for each element which
     another loop collected, and that loop; ``reader`` is the first of them where the other is the root.
@@ -79,6 +80,7 @@ class Local:
     episode: ast.AST | None = None
     item: ast.AST | None = None
     token: ast.AST | None = None
+    sample: ast.AST | None = None
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
@@ -132,6 +134,7 @@ class Local:
                 self.passes(loop)
         self.choices += outer.choices
         self.token = self.token or outer.token
+        self.sample = self.sample or outer.sample
         self.root, self.reader = outer.root, outer.reader
         self.episode = self.episode or outer.episode
         return self.end()
@@ -203,6 +206,7 @@ class Places:
     flags: Flags = field(init=False)
     options: Options = field(init=False)
     _tokens: dict[ast.AST, bool] = field(default_factory=dict)
+    _samples: SampleLoops = field(default_factory=SampleLoops)
     _open: int = 0
 
     def __post_init__(self) -> None:
@@ -278,6 +282,8 @@ class Places:
             if runs_each_time(current, child):
                 if local.token is None and self._makes_tokens(facts, current):
                     local.token = current
+                if local.sample is None and self._samples.of(facts, current):
+                    local.sample = current
                 if current in self.roots.loops:
                     if last is not None:
                         local.hold(self.guards.of(LEAVES_LOOP), last)
@@ -295,6 +301,8 @@ class Places:
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
                 if not fans_out(node, current) and _runs_per_element(current, child, facts.parent.get(current)):
                     self._goes_over(local, current)
+                    if local.sample is None and self._samples.of(facts, current):
+                        local.sample = current
             else:
                 if child in self.roots.aside:
                     local.hold(self.guards.of(OTHER_COMMAND), current)

@@ -17,3 +17,13 @@ def tensor_indices(values: Values, facts: FileFacts, node: ast.Subscript) -> Ite
             value = values.of(facts, part)
             if value.kind is Kind.TENSOR:
                 yield value
+
+
+def tensor_bounds(values: Values, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
+    """The bounds of slices in an index that are proven tensors, also where arithmetic makes them: ``x[: n[i] - 1]``."""
+    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+        for bound in (part.lower, part.upper) if isinstance(part, ast.Slice) else ():
+            if bound is not None and not isinstance(bound, ast.Constant):
+                value = values.of(facts, bound)
+                if value.kind is Kind.TENSOR:
+                    yield value
