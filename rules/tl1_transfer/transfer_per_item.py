@@ -284,9 +284,9 @@ def _is_element(site: Site, call: cst.Call) -> bool:
 def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
     """Whether an expression is one row of a tensor, by a number that a loop counts, of a tensor that stays the same."""
     surely = False
-    while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute):
-        surely = surely or source.func.attr.value in _SURELY_TENSOR
-        source = source.func.value
+    while (inner := _whole(source)) is not None:
+        surely = surely or (isinstance(source, cst.Call) and _named(source) in _SURELY_TENSOR)
+        source = inner
     if not isinstance(source, cst.Subscript):
         return False
     match source.slice[0].slice:
@@ -299,3 +299,20 @@ def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
         return False
     same, turns = site.loops.around(base)[place], site.loops.around(index)[place]
     return turns.item and not same.item and not same.carried
+
+
+def _whole(source: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What a method is called on, or a constant part is taken of: ``x[i]`` of ``x[i].sum()`` and of ``x[i][0]``."""
+    match source:
+        case cst.Call(func=cst.Attribute(value=inner)):
+            return inner
+        case cst.Subscript(
+            value=cst.Subscript() as inner, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]
+        ):
+            return inner
+    return None
+
+
+def _named(call: cst.Call) -> str:
+    """The name of the method that is called."""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""

@@ -11,7 +11,7 @@ from torchlint.late import dataclass
 from torchlint.models import Word
 
 _SAMPLES = Word("samples of a language model")
-_OTHERS = Word("parts of a reward")
+_OTHERS = Word("no samples")
 _TEXTS = Word("work with texts")
 
 
@@ -28,7 +28,7 @@ class SampleLoops:
         if found is None:
             over = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop
             walks = isinstance(over, (ast.For, ast.AsyncFor, ast.comprehension))
-            names = list(names_in(over.iter)) if walks else []
+            names = [*names_in(over.iter), *names_in(over.target)] if walks else []
             named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names))
             found = self._loops[loop] = named and self._handles_texts(facts, loop)
         return found
