@@ -25,6 +25,7 @@ from torchlint.rule import (
 from torchlint.rule.build import keyword_of, module_for
 
 from ._host_index import HostIndices, host_index
+from ._item import gives_items
 
 _METHODS = method_names(moves=True)
 _CREATORS = function_names("torch", makes="data")
@@ -33,6 +34,7 @@ _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
 _AGAIN = "`{name}` is copied to the device for each tensor that it indexes; move it there once, before it is used"
+_ITEM = "each item of a dataset is moved separately, before a batch is made of it; move the batch in one transfer"
 _BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
 
 _SOURCE = """\
@@ -109,7 +111,8 @@ class TransferPerItem(Rule):
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
     comprehension in hot code, where the results are stacked afterwards, and `.cpu()` of one row of a tensor at a time.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
-    indexed: each of these copies it there.
+    indexed: each of these copies it there. And moves to a device in `__getitem__` of a dataset, which a loader calls
+    for each item of a batch.
 
     ## Why is this slow
     Every copy between host and device has a fixed cost, whatever its size, and a copy to the host waits for the
@@ -187,6 +190,9 @@ class TransferPerItem(Rule):
             return
         source = _moved(site, call)
         if source is None:
+            return
+        if not _to_host(call) and gives_items(site):
+            yield Report(call, _ITEM)
             return
         place, loop = next(
             ((place, each) for place, each in enumerate(site.loops.around(source)) if not each.few), (0, None)
