@@ -282,7 +282,7 @@ class Places:
             if runs_each_time(current, child):
                 if local.token is None and self._makes_tokens(facts, current):
                     local.token = current
-                if local.sample is None and self._samples.of(facts, current):
+                if local.sample is None and current not in self.roots.episodes and self._samples.of(facts, current):
                     local.sample = current
                 if current in self.roots.loops:
                     if last is not None:

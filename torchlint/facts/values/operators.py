@@ -52,6 +52,8 @@ _TENSOR_ONLY = frozenset(
         *("log_softmax", "logsumexp", "masked_select", "addmm", "bmm", "index_add", "index_fill", "type_as", "detach_"),
     }
 )
+# What iteration gives over methods that nothing but modules have.
+_OF_MODULES = {"parameters": TENSOR, "named_parameters": tuple_of(STRING, TENSOR)}
 # Methods that tensors share with modules alone, which have no operators.
 _OF_COMPUTED = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "int", "contiguous"})
 _REDUCING = frozenset({"max", "min", "sum", "mean", "prod", "std", "var", "all", "any", "softmax", "argmax", "argmin"})
@@ -204,6 +206,8 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     }
     if name in methods:
         return methods[name]
+    if name in _OF_MODULES and not node.args:
+        return list_of(_OF_MODULES[name])
     if name in _OF_COMPUTED and isinstance(node.func, ast.Attribute) and _is_computed(node.func.value):
         dtype = "bool" if isinstance(node.func.value, ast.Compare) else None
         return tensors.tensor_method(name, Value(Kind.TENSOR, dtype=dtype), node, of)
