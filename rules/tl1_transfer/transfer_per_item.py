@@ -25,6 +25,7 @@ from torchlint.rule import (
 from torchlint.rule.build import keyword_of, module_for
 
 from ._host_index import HostIndices, host_index
+from ._item import gives_items
 from ._joined_on_host import joined_items, moved_at_once
 
 _METHODS = method_names(moves=True)
@@ -34,6 +35,7 @@ _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
 _AGAIN = "`{name}` is copied to the device for each tensor that it indexes; move it there once, before it is used"
+_ITEM = "each item of a dataset is moved separately, before a batch is made of it; move the batch in one transfer"
 _BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
 
 _SOURCE = """\
@@ -110,7 +112,8 @@ class TransferPerItem(Rule):
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
     comprehension in hot code, where the results are stacked afterwards, and `.cpu()` of one row of a tensor at a time.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
-    indexed: each of these copies it there.
+    indexed: each of these copies it there. And moves to a device in `__getitem__` of a dataset, which a loader calls
+    for each item of a batch.
 
     ## Why is this slow
     Every copy between host and device has a fixed cost, whatever its size, and a copy to the host waits for the
@@ -189,6 +192,9 @@ class TransferPerItem(Rule):
             return
         source = _moved(site, call)
         if source is None:
+            return
+        if not _to_host(call) and gives_items(site):
+            yield Report(call, _ITEM)
             return
         place, loop = next(
             ((place, each) for place, each in enumerate(site.loops.around(source)) if not each.few), (0, None)
@@ -289,9 +295,9 @@ def _is_element(site: Site, call: cst.Call) -> bool:
 def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
     """Whether an expression is one row of a tensor, by a number that a loop counts, of a tensor that stays the same."""
     surely = False
-    while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute):
-        surely = surely or source.func.attr.value in _SURELY_TENSOR
-        source = source.func.value
+    while (inner := _whole(source)) is not None:
+        surely = surely or (isinstance(source, cst.Call) and _named(source) in _SURELY_TENSOR)
+        source = inner
     if not isinstance(source, cst.Subscript):
         return False
     match source.slice[0].slice:
@@ -304,3 +310,20 @@ def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
         return False
     same, turns = site.loops.around(base)[place], site.loops.around(index)[place]
     return turns.item and not same.item and not same.carried
+
+
+def _whole(source: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What a method is called on, or a constant part is taken of: ``x[i]`` of ``x[i].sum()`` and of ``x[i][0]``."""
+    match source:
+        case cst.Call(func=cst.Attribute(value=inner)):
+            return inner
+        case cst.Subscript(
+            value=cst.Subscript() as inner, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]
+        ):
+            return inner
+    return None
+
+
+def _named(call: cst.Call) -> str:
+    """The name of the method that is called."""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""

@@ -1,4 +1,4 @@
-"""What TL208 looks at."""
+"""What TL210 looks at."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.finders import Finder
-from torchlint.facts.values.subscripts import tensor_indices
+from torchlint.facts.values.subscripts import tensor_bounds, tensor_indices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.rule import Device, Value
 
 
 @dataclass(eq=False, slots=True)
 class ScalarIndices(Finder):
-    """Finds subscripts with an index that is proven a 0-d tensor."""
+    """Finds subscripts with an index that is proven a 0-d tensor, or with a tensor as the bound of a slice."""
 
     values: Values
 
@@ -23,4 +24,10 @@ class ScalarIndices(Finder):
         return (node for node in file.subscripts if wanted(node) and self._fits(file, node))
 
     def _fits(self, file: FileFacts, node: ast.Subscript) -> bool:
-        return any(index.rank == 0 for index in tensor_indices(self.values, file, node))
+        scalar = any(index.rank == 0 for index in tensor_indices(self.values, file, node))
+        return scalar or any(self.bounds(file, node))
+
+    def bounds(self, file: FileFacts, node: ast.Subscript) -> Iterator[Value]:
+        """The bounds of slices that are tensors off the host, of which Python reads the number."""
+        found = tensor_bounds(self.values, file, node)
+        return (bound for bound in found if bound.device is not Device.CPU and not bound.has_axes)

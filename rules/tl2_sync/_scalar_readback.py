@@ -82,7 +82,7 @@ class Readbacks(Fact):
 
     def _of(self, facts: FileFacts, call: ast.Call) -> Read | None:
         read = self._read(facts, call)
-        if read is None or not (self._on_device(facts, read[1]) or self._holds_tensors(facts, call)):
+        if read is None or not (self.on_device(facts, read[1]) or self._holds_tensors(facts, call)):
             return None
         # What is followed is a number already: a branch that reads tensors never sees it.
         uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
@@ -113,11 +113,11 @@ class Readbacks(Fact):
             if kind is Kind.NUMBER:
                 return
             if kind is not Kind.UNKNOWN or self._is_tensor(spot.facts, spot.node):
-                yield self._on_device(spot.facts, spot.node)
+                yield self.on_device(spot.facts, spot.node)
                 return
         yield from self.sources.crossing(spot, _KEPT, False)
 
-    def _on_device(self, facts: FileFacts, node: ast.expr) -> bool:
+    def on_device(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether what is read is a tensor that was not on the host before this very expression."""
         if not self._is_tensor(facts, node):
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint import cst
@@ -10,6 +11,8 @@ from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level
 from ._device_scalar_index import ScalarIndices
 
 _MESSAGE = "indexing with a 0-d tensor forces a GPU sync; `index_select` takes a tensor there"
+
+_BOUND = "a slice with a tensor as its bound forces a GPU sync; read all bounds at once with `tolist()`, or use a mask"
 
 _SOURCE = """\
 import torch
@@ -39,11 +42,13 @@ class DeviceScalarIndex(Rule):
     """Indexing with a 0-d tensor reads the number on the host.
 
     ## What it does
-    Finds hot subscripts `x[i]` of tensors with an index `i` that is proven a 0-d tensor and may be on a device.
+    Finds hot subscripts `x[i]` of tensors with an index `i` that is proven a 0-d tensor and may be on a device, and
+    slices `x[:n]` with such a tensor as a bound, as in `rows[i, : lengths[i]]`.
 
     ## Why is this slow
     An index of a single integer becomes a view at an offset, and the offset has to be known on the host: Python waits
-    for all work queued on the device. An index with a dimension stays on the device.
+    for all work queued on the device. An index with a dimension stays on the device. So does a mask, where a slice
+    with bounds of each row would cut rows one by one.
 
     ## Example
     ```python
@@ -93,6 +98,10 @@ class DeviceScalarIndex(Rule):
         """Report a subscript with a 0-d index that may be on a device."""
         node = site.node
         if not isinstance(node, cst.Subscript) or not site.device.may_be_cuda():
+            return
+        twin = site.expression(node)
+        if isinstance(twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, twin)):
+            yield Report(node, _BOUND)
             return
         value = site.values.of(node.value)
         if value.kind is not Kind.TENSOR or value.device is Device.CPU:

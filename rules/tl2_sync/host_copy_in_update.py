@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.models import method_names
+from torchlint.models import last_names, method_names
 from torchlint.rule import (
     Change,
     Device,
@@ -26,6 +26,8 @@ from ._host_copy_in_update import HostCopies, copying, is_copy
 from ._recording import recorded
 
 _COPIES = method_names(waits="reads", returns=("array", "tensor"))
+_LISTS, _ARRAYS = (method_names(waits="reads", returns=kind) for kind in ("list", "array"))
+_JOINING = last_names("torch", joins="parts", axis=("fixed", "given"))
 _MOVES = method_names(moves=("host", "given"))
 _SAME = method_names("torch.Tensor torch", elements="all", casts=False, shapes=False)
 _FURTHER = method_names(waits="reads", returns=("number", "array", "list"))
@@ -166,7 +168,7 @@ class HostCopyInUpdate(Rule):
     name = "host-copy-in-update"
     summary = "a tensor is copied to the host in every update for a value that is only logged"
     level = Level.NOTE
-    trigger = Method(*_COPIES) | Found(HostCopies)
+    trigger = Method(*_COPIES, *_LISTS) | Found(HostCopies)
     least = Frequency.UPDATE
     yields_to = ("TL203",)
     cuda_only = True
@@ -225,15 +227,19 @@ def _copy(site: Site, call: cst.Call) -> str:
         given = call.args[0].value if call.args else None
         return f"{_name(call.func)}()" if given is not None and site.values.of(given).device is not Device.CPU else ""
     func = call.func
-    if not isinstance(func, cst.Attribute) or func.attr.value not in _COPIES or call.args:
+    if not isinstance(func, cst.Attribute) or call.args:
         return ""
-    source = func.value
-    if site.values.of(source).kind is not Kind.TENSOR:
+    source, listed = func.value, func.attr.value in _LISTS
+    if listed and isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and not source.args:
+        source = source.func.value if source.func.attr.value in _ARRAYS else source
+    if not (listed or func.attr.value in _COPIES) or site.values.of(source).kind is not Kind.TENSOR:
         return ""
     moved = func.attr.value == "cpu"
     while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value in _SAME:
         moved = moved or source.func.attr.value in _MOVES
         source = source.func.value
+    if listed and isinstance(source, cst.Call) and _name(source.func) in _JOINING:
+        return ""  # several numbers that are read at once
     if not moved:
         return ""  # `numpy()` alone raises for anything but a tensor on the host
     return f".{func.attr.value}()" if site.values.of(source).device is not Device.CPU else ""

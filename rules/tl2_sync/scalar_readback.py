@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Use
+from torchlint.rule import (
+    Call,
+    Change,
+    Example,
+    Fix,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Method,
+    Report,
+    Rule,
+    Site,
+    Use,
+)
 from torchlint.rule.build import module_for, source
 
 from ._reading_afterwards import read_afterwards
@@ -13,9 +28,11 @@ from ._reading_each import reads_each
 from ._reading_together import TORCH, reads_together
 from ._recording import recorded
 from ._scalar_readback import NUMBERS, read_at
+from ._tensors_listed import TensorsListed, tensors_listed
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
 _REDUCED = "the whole tensor is copied for it, so reduce it on the device"
+_STACK = "`torch.stack` joins tensors where they lie"
 _SHARED = "; one `torch.stack([...]).tolist()` replaces {count} such reads in this {where}"
 
 _SOURCE = """\
@@ -108,7 +125,8 @@ class ScalarReadback(Rule):
     Finds `.item()`, `float(t)` and `int(t)` of a tensor in code that runs at least once per gradient update, when the
     number is followed through names, containers, attributes, returns and calls, and all it comes to are loggers, sums,
     or further tensor operations. A loop over a list that such code fills runs as often: `[l.item() for l in losses]`.
-    `x.cpu().mean().item()` copies the whole tensor for its number, so it is one of them, too.
+    `x.cpu().mean().item()` copies the whole tensor for its number, so it is one of them, too, and so is
+    `torch.tensor([x.sum(), n], device=device)`, which reads each tensor of its list to make a new one.
 
     ## Why is this slow
     The number is not there before the device has finished all work queued so far. Python waits for it, queues nothing
@@ -166,7 +184,7 @@ class ScalarReadback(Rule):
     name = "scalar-readback"
     summary = "a number is read back from the device in every update for a log, a sum or more tensor operations"
     level = Level.NOTE
-    trigger = Call(*NUMBERS) | Method("item")
+    trigger = Call(*NUMBERS) | Method("item") | Found(TensorsListed)
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL206", "TL611")
     cuda_only = True
@@ -220,6 +238,10 @@ class ScalarReadback(Rule):
             flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
             shared = "" if read.copied else _SHARED
             yield Report(call, message, fix, shared=shared, figure=figure, flow=flow)
+        elif listed := tensors_listed(site, call):
+            why = f"for {'each tensor' if len(listed) > 1 else 'the tensor'} of its list"
+            what = f"{source(call.func)}([...])"
+            yield Report(call, _MESSAGE.format(what=what, why=why, better=_STACK))
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:

@@ -27,6 +27,7 @@ from ._debug_checks import VARIABLE, behind_a_flag
 from ._tensor_condition import Tests, Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
+_TRUTHS = frozenset({"builtins.any", "builtins.all"})
 _MATH = frozenset(
     f"math.{name}"
     for name in (
@@ -92,7 +93,7 @@ class TensorCondition(Rule):
     ## What it does
     Finds tensors that Python asks for their truth in hot code: the test of `if`, `while`, `assert`, of a conditional
     expression or a comprehension, an operand of `and`, `or` and `not`, `x in tensor`, and tensors given to `bool()`,
-    to Python's `min()` and `max()`, and to functions of `math`.
+    to Python's `min()` and `max()`, `any()` and `all()`, and to functions of `math`.
 
     ## Why is this slow
     The branch cannot be taken before the value is on the host, so Python waits for all work queued on the device, and
@@ -137,7 +138,7 @@ class TensorCondition(Rule):
     name = "tensor-condition"
     summary = "Python branches on the value of a tensor, which forces a GPU sync"
     level = Level.NOTE
-    trigger = Found(Truths) | Call(*_CHOICES, *_MATH, "builtins.bool")
+    trigger = Found(Truths) | Call(*_CHOICES, *_TRUTHS, *_MATH, "builtins.bool")
     least = Frequency.UPDATE
     yields_to = ("TL201", "TL202", "TL203")
     cuda_only = True
@@ -166,8 +167,7 @@ class TensorCondition(Rule):
         if not isinstance(node, cst.BaseExpression) or not site.device.may_be_cuda():
             return
         if isinstance(node, cst.Call) and (what := _read_by(site, node)):
-            better = "`torch.minimum`, `torch.maximum` or `clamp` work on the device" if what == _CHOSEN else _KEEP
-            yield Report(node, _MESSAGE.format(what=what, better=better))
+            yield Report(node, _MESSAGE.format(what=what, better=_BETTER_FOR.get(what, _KEEP)))
         elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
             purpose = site.flow.purpose()
             message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[purpose])
@@ -179,7 +179,12 @@ class TensorCondition(Rule):
 
 
 _CHOSEN = "choosing between tensors in Python"
+_EACH = "asking each element of a tensor in Python"
 _KEEP = "keep the value in a tensor"
+_BETTER_FOR = {
+    _CHOSEN: "`torch.minimum`, `torch.maximum` or `clamp` work on the device",
+    _EACH: "the methods `any()` and `all()` of tensors ask all of them at once",
+}
 _CHECK = "check the value where it is on the host, or not on every call"
 # What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
 _INSTEAD = {
@@ -195,12 +200,14 @@ _INSTEAD = {
 def _read_by(site: Site, call: cst.Call) -> str:
     """What a builtin or a function of ``math`` makes the host learn of a tensor, empty where there is none."""
     name = site.names.of(call.func)
-    if name not in _CHOICES and name not in _MATH and name != "builtins.bool":
+    if name not in _CHOICES and name not in _TRUTHS and name not in _MATH and name != "builtins.bool":
         return ""
     if not any(_on_device(site, argument.value) for argument in call.args if not argument.star):
         return ""
     if name in _CHOICES:
         return _CHOSEN
+    if name in _TRUTHS:
+        return _EACH
     return "the truth value of a tensor" if name == "builtins.bool" else "a Python number made of a tensor"
 
 

@@ -98,12 +98,23 @@ class ElementLoopOverTensor(Rule):
         if element is None:
             return
         tensor = element_of(site, element)
+        while tensor is None and isinstance(element, cst.Subscript) and _is_constant(element):
+            element = element.value  # one of the numbers of a row: ``row[0]``
+            tensor = element_of(site, element)
         if tensor is None:
             return
         loops = site.loops.around(element)
         if not loops or loops[0].few:
             return
         yield Report(call, _MESSAGE, _fix(site, call, element, tensor))
+
+
+def _is_constant(node: cst.Subscript) -> bool:
+    """Whether a subscript picks one place that is a number: ``row[0]``."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]:
+            return True
+    return False
 
 
 def _read(site: Site, call: cst.Call) -> cst.BaseExpression | None:

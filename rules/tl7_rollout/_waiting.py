@@ -16,7 +16,9 @@ from torchlint.rule.site import Site
 
 _CLOCKS = last_names(clock=("wall", "cpu", "date"))
 _KERNELS = function_names(kernel=True)  # no other thread is there to block on
-_BLOCKING = frozenset({"poll", "recv", "wait", "get", "join", "acquire", "select", "accept"})
+_BLOCKING = frozenset(
+    {"poll", "recv", "wait", "get", "join", "acquire", "select", "accept", "read", "readline", "readinto"}
+)
 _AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
 
 

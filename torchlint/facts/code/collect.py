@@ -401,7 +401,8 @@ class _Collector:
 
     def _subscript(self, node: ast.AST, _scope: Scope) -> None:
         assert isinstance(node, ast.Subscript)
-        if not isinstance(node.slice, (ast.Constant, ast.Slice)):
+        index = node.slice
+        if not isinstance(index, ast.Constant) and (not isinstance(index, ast.Slice) or _is_computed(index)):
             self.facts.subscripts.append(node)
 
     # tests: leaves are noted by what asks for their truth, so that each is noted once ------------------------------
@@ -466,3 +467,9 @@ def dotted(node: ast.AST) -> str:
         return ""
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _is_computed(part: ast.Slice) -> bool:
+    """Whether a slice has a bound that is no literal."""
+    bounds = (part.lower, part.upper)
+    return any(isinstance(bound, (ast.Subscript, ast.Attribute, ast.BinOp, ast.Call, ast.Name)) for bound in bounds)

@@ -80,7 +80,7 @@ class Spot:
 
     def inside(self, node: ast.expr, *path: Key) -> Spot:
         """The value put into what an expression names."""
-        return Spot(self.facts, node, path, self.calls, put=True, quiet=self.quiet, label=Label.STORE)
+        return Spot(self.facts, node, path, self.calls, put=True, quiet=self.quiet, past=self.past, label=Label.STORE)
 
     def elsewhere(self, facts: FileFacts, node: ast.expr, label: Label = Label.FIELD) -> Spot:
         """The same value in an expression of any function: nothing is known of the calls that lead there."""

@@ -203,7 +203,7 @@ class CallContexts:
         if name == "extend":
             return iter((spot.inside(base, *(spot.path or (None,))),))
         if name == "insert":
-            return iter((self.carrier.index if place == 0 else spot.inside(base, None, *spot.path),))
+            return iter((self.carrier.index(spot) if place == 0 else spot.inside(base, None, *spot.path),))
         if name == "update" and (spot.path or isinstance(place, str)):
             keys = (place,) if isinstance(place, str) else ()
             return iter((spot.inside(base, *keys, *spot.path),))
@@ -212,12 +212,12 @@ class CallContexts:
             return iter((spot.inside(base, None, *spot.path),))
         if name in _READING and (known or name == "setdefault"):
             if place == 0:
-                return iter((self.carrier.index,))
+                return iter((self.carrier.index(spot),))
             reads = spot.same(call)
             if name != "setdefault":
                 return iter((reads,))
             return iter((reads, spot.inside(base, self.ground.key(spot.facts, call.args[0]), *spot.path)))
-        return iter((self.carrier.index,)) if known and name in ("remove", "index", "count", "discard") else None
+        return iter((self.carrier.index(spot),)) if known and name in ("remove", "index", "count", "discard") else None
 
     # methods of containers that hold the value ------------------------------------------------------------------------
 

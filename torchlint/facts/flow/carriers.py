@@ -16,15 +16,14 @@ Next = Iterator[Spot | Use]
 class Carrier(Protocol):
     """What is followed: data or an autograd graph. Says what operations on the value itself make of it.
 
-    ``index`` and ``text`` are the ends where it is an index or a key, or is formatted or logged. The methods give the
-    places where the value goes on, and the ends it comes to.
+    ``text`` is the end where it is formatted or logged. The methods give the places where the value goes on, and the
+    ends it comes to.
     """
 
     def branch(self, spot: Spot, /) -> Use:
         """The end in a condition."""
 
-    @property
-    def index(self) -> Use:
+    def index(self, spot: Spot, /) -> Use:
         """The end as an index or a key."""
 
     @property

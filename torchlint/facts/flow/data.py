@@ -12,7 +12,7 @@ from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names, method_names
-from torchlint.rule import Kind, Use
+from torchlint.rule import Device, Kind, Use
 
 Seldom = Callable[[FileFacts, ast.AST], bool]
 """Whether a node runs less often than once per gradient update."""
@@ -53,6 +53,7 @@ _SAME = last_names("builtins", elements="all", compares=False)
 _FOLDED = last_names("builtins", folds=True)
 _NOTHING = last_names("builtins", about=True)
 _TEXT = last_names("builtins", text=True)
+_MOVING = method_names(moves=("device", "given"))
 _TESTING = method_names(tests=("finite", "nonfinite"))
 
 
@@ -62,7 +63,6 @@ class Data:
 
     ground: Ground
     seldom: Seldom
-    index: Use = Use.INDEX
     text: Use = Use.LOGGED
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
@@ -77,6 +77,10 @@ class Data:
         if _formats(spot.facts.scope_of(spot.node).function) or _chooses_text(spot):
             return self.text
         return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
+
+    def index(self, spot: Spot) -> Use:
+        """An index; one that is seldom used needs the value as seldom, like a log."""
+        return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.INDEX
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
         """Arithmetic and comparisons of numbers go on; with arrays it is work on the host."""
@@ -126,8 +130,15 @@ class Data:
             yield Use.BACKWARD
         elif name in _VIEWS:
             yield spot.same(call)
+        elif name in _REDUCING and self._is_copy(spot):
+            yield spot.at(call)
         else:
             yield Use.TENSOR
+
+    def _is_copy(self, spot: Spot) -> bool:
+        """Whether the value is a tensor that lies on the host."""
+        value = self.ground.values.of(spot.facts, spot.node)
+        return value.kind is Kind.TENSOR and value.device is Device.CPU
 
     def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
         """Tensors are made with it or shaped by it; arrays compute with it."""
@@ -223,8 +234,15 @@ class Data:
         if last in _SIZED and self._kind(spot, spot.node) is not Kind.TENSOR:
             yield Use.SIZE
             return
+        if last in _MAKES and isinstance(spot.node, (ast.List, ast.Tuple)):
+            # Numbers that the call itself lists are operands, and where they become a tensor on the host, that is one.
+            yield Use.TENSOR if is_placed(spot.facts, call) else spot.at(call)
+            return
+        if last in _REDUCING and not spot.path and self._is_copy(spot):
+            yield spot.at(call)  # one number of a tensor on the host, as a log wants it
+            return
         yield Use.TENSOR
-        if spot.path and self._kind(spot, spot.node) is not Kind.TENSOR:
+        if spot.path and self._kind(spot, spot.node) is not Kind.TENSOR and not self.seldom(spot.facts, call):
             yield Use.COLLECTED
 
     def _numpy(self, spot: Spot, call: ast.Call, last: str) -> Next:
@@ -270,6 +288,17 @@ def _exchanged(spot: Spot, call: ast.Call) -> Next:
     """An object that is sent to other processes comes to the list that the call fills, beside it or the same."""
     lists = [node for node in call.args[:2] if node is not spot.node and isinstance(node, (ast.Name, ast.Attribute))]
     return (spot.inside(node, None, *spot.path) for node in lists)
+
+
+def is_placed(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call that makes a tensor, or a method on top of it, says where the tensor lies."""
+    if any(keyword.arg == "device" for keyword in call.keywords):
+        return True
+    while isinstance(above := _applied(facts, call), ast.Call) and isinstance(above.func, ast.Attribute):
+        if above.func.attr in _MOVING:
+            return True
+        call = above
+    return False
 
 
 def _read_back(facts: FileFacts, call: ast.Call) -> ast.Call | None:

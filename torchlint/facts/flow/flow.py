@@ -170,7 +170,7 @@ class _Steps:
     def _subscript(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.Subscript)
         if parent.slice is spot.node:
-            yield self.carrier.index
+            yield self.carrier.index(spot)
         elif not isinstance(parent.ctx, ast.Load):
             above = spot.facts.parent.get(parent)
             if isinstance(above, ast.AugAssign) and above.target is parent:
@@ -188,8 +188,8 @@ class _Steps:
             if path is not None:
                 yield replace(spot.same(node), path=path)
 
-    def _slice(self, _spot: Spot, _parent: ast.AST) -> Next:
-        return iter((self.carrier.index,))
+    def _slice(self, spot: Spot, _parent: ast.AST) -> Next:
+        return iter((self.carrier.index(spot),))
 
     def _binary(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.BinOp)
@@ -241,7 +241,7 @@ class _Steps:
         assert isinstance(parent, (ast.List, ast.Tuple, ast.Set))
         above = spot.facts.parent.get(parent)
         if isinstance(above, ast.Subscript) and above.slice is parent:
-            return iter((self.carrier.index,))
+            return iter((self.carrier.index(spot),))
         position = None if isinstance(parent, ast.Set) else parent.elts.index(spot.node)
         if any(isinstance(element, ast.Starred) for element in parent.elts):
             position = None
@@ -254,7 +254,7 @@ class _Steps:
                 put = self.ground.key(spot.facts, key) if key is not None else None
                 yield spot.same(parent) if key is None else spot.at(parent, put, *spot.path, label=Label.ITEM)
             elif key is spot.node:
-                yield self.carrier.index
+                yield self.carrier.index(spot)
 
     def _comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, _COMPREHENSIONS)
@@ -265,7 +265,7 @@ class _Steps:
         if parent.value is spot.node:
             yield spot.at(parent, self.ground.key(spot.facts, parent.key), *spot.path, label=Label.ELEMENT)
         else:
-            yield self.carrier.index
+            yield self.carrier.index(spot)
 
     def _generator(self, spot: Spot, parent: ast.AST) -> Next:
         """The part ``for x in y if z`` of a comprehension."""

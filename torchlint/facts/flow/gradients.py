@@ -33,7 +33,6 @@ class GraphCarrier:
 
     ground: Ground
     records: Records
-    index: Use = Use.DETACHED
     text: Use = Use.LOGGED
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
@@ -45,6 +44,10 @@ class GraphCarrier:
 
     def branch(self, _spot: Spot) -> Use:
         """A decision has no gradient."""
+        return Use.DETACHED
+
+    def index(self, _spot: Spot) -> Use:
+        """An index has no gradient."""
         return Use.DETACHED
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:

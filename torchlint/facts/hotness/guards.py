@@ -137,6 +137,16 @@ INTERVAL = Guard(
         _unless(is_between_intervals),
     ),
 )
+FULL_LIST = Guard(
+    "full list", _EPISODE, "a length, where the branch empties the list", blocks=(empties,), behind=(empties,)
+)
+COUNTED = Guard(
+    "counter that starts again",
+    _EPISODE,
+    "a count, where the branch sets the counter to zero",
+    blocks=(restarts,),
+    behind=(restarts,),
+)
 END_OF_EPISODE = Guard(
     "end of an episode",
     _EPISODE,
@@ -201,14 +211,8 @@ GUARDS = (
     Guard("end of a plan", _EPISODE, "a position at the end of a sequence", tests=(_when(is_past_end),)),
     Guard("work that is seldom due", _ONCE, "the result of work that is done if due", tests=(Test(was_due),)),
     Guard("branch that renders", _ONCE, "a branch that draws frames and learns nothing", blocks=(renders,)),
-    Guard("full list", _EPISODE, "a length, where the branch empties the list", blocks=(empties,), behind=(empties,)),
-    Guard(
-        "counter that starts again",
-        _EPISODE,
-        "a count, where the branch sets the counter to zero",
-        blocks=(restarts,),
-        behind=(restarts,),
-    ),
+    FULL_LIST,
+    COUNTED,
     Guard(
         "statement that nothing comes behind",
         _ONCE,

@@ -22,7 +22,7 @@ from torchlint.facts.hotness.entering import Entered, Entry
 from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.paths import Paths
-from torchlint.facts.hotness.phases import ITERATION
+from torchlint.facts.hotness.phases import ITERATION, SAMPLE
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
 from torchlint.facts.hotness.roots import Roots, find_roots
@@ -30,6 +30,8 @@ from torchlint.facts.hotness.spreading import Spreading
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
+
+_SAMPLED = "once per sample of a rollout"
 
 
 @dataclass(eq=False, slots=True)
@@ -98,8 +100,8 @@ class Heat(Fact):
         path, first = self.paths.of(facts, node, scope)
         seed = first.first if first is not None else None
         when = seed.when if seed is not None and seed.frequency is frequency else ""
-        if frequency is Frequency.STEP and self.phases(facts, node) == {ITERATION}:
-            when = "once per token"
+        if frequency is Frequency.STEP and (phases := self.phases(facts, node)) & {ITERATION, SAMPLE}:
+            when = _SAMPLED if SAMPLE in phases else "once per token" if phases == {ITERATION} else when
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
@@ -124,7 +126,7 @@ class Heat(Fact):
 
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot: ``step``, ``update`` or both."""
-        return self.phases(facts, node) - {ITERATION}
+        return self.phases(facts, node) - {ITERATION, SAMPLE}
 
     def phases(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """What makes a node hot, and whether it runs in the rounds of a loop around steps or updates."""
@@ -134,7 +136,8 @@ class Heat(Fact):
             return frozenset(self.roots.loops.get(local.root) or self.roots.functions.get(scope, set()))
         entry = self.entry(scope, local)
         kinds = entry.kinds if entry is not None else frozenset()
-        return kinds | {ITERATION} if local.episode is not None else kinds
+        kinds = kinds | {ITERATION} if local.episode is not None else kinds
+        return kinds | {SAMPLE} if kinds and local.sample is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
         """How often a function is entered, or goes on for another item where the node runs for each."""
@@ -193,7 +196,8 @@ class Heat(Fact):
             found = Frequency.INNER
         elif local.episode is not None:
             found = max(found, Frequency.EPISODE)
-        if local.token is not None and found is Frequency.EPISODE and self._iterates(scope, local):
+        each = local.token is not None or local.sample is not None
+        if each and found is Frequency.EPISODE and self._iterates(scope, local):
             found = Frequency.STEP
         return found if local.cap is None else min(found, local.cap)
 

@@ -20,10 +20,12 @@ from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import (
     CONSTANT,
+    COUNTED,
     EMPTY_DATA,
     END_OF_EPISODE,
     ERROR,
     FIRST_CALL,
+    FULL_LIST,
     INTERVAL,
     LEAVES_LOOP,
     ONE_ROUND,
@@ -37,6 +39,7 @@ from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.options import Options
 from torchlint.facts.hotness.roots import Roots
+from torchlint.facts.hotness.samples import SampleLoops
 from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.facts.state.caches import kept_already, renews
 from torchlint.late import dataclass
@@ -44,6 +47,8 @@ from torchlint.rule import Frequency
 
 _Found = TypeVar("_Found", Bound, "Bound | None")
 _ONE_ROUND = Bound(Frequency.EPISODE, ONE_ROUND.name)
+# Guards that collect rounds: where an update comes of them, they say how often updates are.
+_WAITING = frozenset(guard.name for guard in (INTERVAL, FULL_LIST, COUNTED))
 
 # All that ``Places._bound`` knows.
 _BOUNDING = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Raise, ast.Assert})
@@ -63,7 +68,7 @@ class Local:
     """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
-    ``token`` is the loop around it that makes a token in each round;
+    ``token`` is the loop around it that makes a token in each round, ``sample`` one that takes a sample in each;
     ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
     ``choices`` are tests of parameters that lead to it; ``collected`` is a loop that runs it for each element which
     another loop collected, and that loop; ``reader`` is the first of them where the other is the root.
@@ -75,6 +80,7 @@ class Local:
     episode: ast.AST | None = None
     item: ast.AST | None = None
     token: ast.AST | None = None
+    sample: ast.AST | None = None
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
@@ -128,6 +134,7 @@ class Local:
                 self.passes(loop)
         self.choices += outer.choices
         self.token = self.token or outer.token
+        self.sample = self.sample or outer.sample
         self.root, self.reader = outer.root, outer.reader
         self.episode = self.episode or outer.episode
         return self.end()
@@ -199,6 +206,7 @@ class Places:
     flags: Flags = field(init=False)
     options: Options = field(init=False)
     _tokens: dict[ast.AST, bool] = field(default_factory=dict)
+    _samples: SampleLoops = field(default_factory=SampleLoops)
     _open: int = 0
 
     def __post_init__(self) -> None:
@@ -274,6 +282,8 @@ class Places:
             if runs_each_time(current, child):
                 if local.token is None and self._makes_tokens(facts, current):
                     local.token = current
+                if local.sample is None and current not in self.roots.episodes and self._samples.of(facts, current):
+                    local.sample = current
                 if current in self.roots.loops:
                     if last is not None:
                         local.hold(self.guards.of(LEAVES_LOOP), last)
@@ -291,6 +301,8 @@ class Places:
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
                 if not fans_out(node, current) and _runs_per_element(current, child, facts.parent.get(current)):
                     self._goes_over(local, current)
+                    if local.sample is None and self._samples.of(facts, current):
+                        local.sample = current
             else:
                 if child in self.roots.aside:
                     local.hold(self.guards.of(OTHER_COMMAND), current)
@@ -422,8 +434,8 @@ def _arm(branching: ast.If, child: ast.AST) -> Sequence[ast.stmt]:
 
 
 def _with_update(found: _Found) -> _Found:
-    """The guard on code that holds an update, or a call of one: behind an interval it runs as often as that does."""
-    return found._replace(limit=Frequency.UPDATE) if found is not None and found.guard == INTERVAL.name else found
+    """The guard on code that holds an update, or a call of one: what waits for it runs as often as it does."""
+    return found._replace(limit=Frequency.UPDATE) if found is not None and found.guard in _WAITING else found
 
 
 def _is_debug(node: ast.AST) -> bool:

@@ -93,7 +93,7 @@ class Annotations:
         return Value(Kind.MODULE, name=name, derived=True) if is_external_module(name) else UNKNOWN
 
     def _generic(self, facts: FileFacts, node: ast.Subscript) -> Value:
-        head = (self.project.qualified(facts, node.value) or "").rpartition(".")[2]
+        library, _, head = (self.project.qualified(facts, node.value) or "").rpartition(".")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if head == "Optional":
             return self.read(facts, parts[0])
@@ -108,4 +108,6 @@ class Annotations:
         if head in ("Dict", "dict", "Mapping", "MutableMapping", "defaultdict"):
             element = self.read(facts, parts[-1])
             return Value(Kind.DICT, items=(element,) if element.known else ())
-        return self.read(facts, parts[0]) if head in _AROUND else UNKNOWN
+        if library == "torchtyping":
+            return TENSOR
+        return self.read(facts, parts[0]) if head in _AROUND or library == "jaxtyping" else UNKNOWN

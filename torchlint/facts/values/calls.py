@@ -20,7 +20,7 @@ from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.batches import Batches, moves_item
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
-from torchlint.facts.values.handed import returned_at
+from torchlint.facts.values.handed import returned_at, tree_of
 from torchlint.facts.values.join import (
     HOST,
     NONE,
@@ -99,6 +99,9 @@ class CallValues:
             return handed if name in table()["wrapping"]["functions"] else self.ask.guess(handed)
         if name == PARTIAL and node.args:
             return self._partial(facts, node)
+        if (tree := tree_of(project, facts, node)) is not None:
+            moved = self.ask.value(facts, tree)
+            return moved if moved is None or moved.kind is Kind.INSTANCE else UNKNOWN
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
         if name is not None:

@@ -7,15 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.model import Bind, Binding, Scope
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.project import Project
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
-from torchlint.models import method_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _VIEWS = method_names("torch.Tensor torch", shapes=True)
+_MAPPING = function_names(maps="leaves")
+_ELEMENTS = method_names("torch.Tensor torch", elements="all", casts=False, shapes=False)
 
 
 def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Value | None:
@@ -28,8 +31,11 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     tensors lie. Here the returns are followed through names, views and arithmetic to the arguments of this call.
     """
     result = ask.solver.ask(function)
-    if result == UNKNOWN and (name := _given_back(function)) and (given_to := passed(function, name, caller)):
+    name = _given_back(ask.project, function) if result == UNKNOWN else ""
+    if name and (given_to := passed(function, name, caller)):
         argument = ask.value(caller.facts, given_to)
+        if argument is not None and any(tree_of(ask.project, function.file, each.value) for each in function.returns):
+            return argument if argument.kind is Kind.INSTANCE else UNKNOWN
         return argument if argument is None or _as_it_came(function) else _reshaped(argument)
     registered = result is not None and (result == UNKNOWN or result.kind in (Kind.FUNCTION, Kind.CLASS))
     if registered and cls and function.method_of is not None and function.method_of.dotted != cls:
@@ -61,9 +67,24 @@ def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:
     return join(found) if found else UNKNOWN
 
 
-def _given_back(function: Scope) -> str:
+def tree_of(project: Project, facts: FileFacts, node: ast.expr | None) -> ast.expr | None:
+    """The structure of which an expression gives the tensors elsewhere: ``x`` of ``tree_map(lambda t: t.to(d), x)``.
+
+    It is of the same class; ``None`` of any other expression.
+    """
+    match node:
+        case ast.Call(func=func, args=[ast.Lambda(args=taken, body=body), tree]) if len(taken.args) == 1:
+            while isinstance(body, ast.Call) and isinstance(body.func, ast.Attribute) and body.func.attr in _ELEMENTS:
+                body = body.func.value
+            moved = isinstance(body, ast.Name) and body.id == taken.args[0].arg
+            return tree if moved and project.qualified(facts, func) in _MAPPING else None
+    return None
+
+
+def _given_back(project: Project, function: Scope) -> str:
     """The parameter that a function gives back: ``model`` of what only adds adapters, ``x`` of ``x.flatten(0, 1)``."""
-    given = {base.id if isinstance(base := _unshaped(each.value), ast.Name) else "" for each in function.returns}
+    parts = (tree_of(project, function.file, each.value) or _unshaped(each.value) for each in function.returns)
+    given = {part.id if isinstance(part, ast.Name) else "" for part in parts}
     name = given.pop() if len(given) == 1 else ""
     bound = function.bindings.get(name, ())
     plain = not getattr(function.node, "decorator_list", []) and not function.yields

@@ -52,6 +52,10 @@ _TENSOR_ONLY = frozenset(
         *("log_softmax", "logsumexp", "masked_select", "addmm", "bmm", "index_add", "index_fill", "type_as", "detach_"),
     }
 )
+# What iteration gives over methods that nothing but modules have.
+_OF_MODULES = {"parameters": TENSOR, "named_parameters": tuple_of(STRING, TENSOR)}
+# Methods that tensors share with modules alone, which have no operators.
+_OF_COMPUTED = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "int", "contiguous"})
 _REDUCING = frozenset({"max", "min", "sum", "mean", "prod", "std", "var", "all", "any", "softmax", "argmax", "argmin"})
 
 
@@ -202,6 +206,11 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     }
     if name in methods:
         return methods[name]
+    if name in _OF_MODULES and not node.args:
+        return list_of(_OF_MODULES[name])
+    if name in _OF_COMPUTED and isinstance(node.func, ast.Attribute) and _is_computed(node.func.value):
+        dtype = "bool" if isinstance(node.func.value, ast.Compare) else None
+        return tensors.tensor_method(name, Value(Kind.TENSOR, dtype=dtype), node, of)
     if _gathers(name, node):
         return gathered(of(node.args[0]))
     if name in _TENSOR_ONLY or (name == "entropy" and not node.args and not node.keywords):
@@ -214,6 +223,14 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
     return UNKNOWN
+
+
+def _is_computed(node: ast.expr) -> bool:
+    """Whether an expression is what an operator gives, or a part that only arrays and tensors have: ``x[:, 1:]``."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.slice.elts)
+    inverted = isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not)
+    return inverted or isinstance(node, (ast.BinOp, ast.Compare))
 
 
 def _gathers(name: str, node: ast.Call) -> bool:
@@ -229,6 +246,9 @@ def gathered(given: Value) -> Value:
     """What a collective makes of a value: the tensors of all processes, or their mean."""
     if given.kind is Kind.TENSOR:
         return Value(Kind.TENSOR, dtype=given.dtype, inexact=given.inexact)
+    if given.kind in (Kind.DICT, Kind.TUPLE) and given.items:
+        parts = tuple(gathered(part) if part.kind is Kind.TENSOR else UNKNOWN for part in given.items)
+        return replace(given, items=parts)
     return UNKNOWN if given.known else TENSOR
 
 

@@ -34,3 +34,13 @@ def as_index(values: Values, facts: FileFacts, part: ast.expr) -> Value:
 
 def _is_called_mask(index: ast.expr, value: Value) -> bool:
     return value.dtype is None and isinstance(index, (ast.Name, ast.Attribute)) and _MASK.fits(last_name(index))
+
+
+def tensor_bounds(values: Values, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
+    """The bounds of slices in an index that are proven tensors, also where arithmetic makes them: ``x[: n[i] - 1]``."""
+    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+        for bound in (part.lower, part.upper) if isinstance(part, ast.Slice) else ():
+            if bound is not None and not isinstance(bound, ast.Constant):
+                value = values.of(facts, bound)
+                if value.kind is Kind.TENSOR:
+                    yield value

@@ -1,0 +1,41 @@
+"""Loops over the samples of a rollout of a language model: prompts, answers, their scores and lengths."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import field
+
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
+from torchlint.facts.code.tree import names_in
+from torchlint.late import dataclass
+from torchlint.models import Word
+
+_SAMPLES = Word("samples of a language model")
+_OTHERS = Word("no samples")
+_TEXTS = Word("work with texts")
+
+
+@dataclass(eq=False, slots=True)
+class SampleLoops:
+    """Answers whether each round of a loop takes one sample, with a memory."""
+
+    _loops: dict[ast.AST, bool] = field(default_factory=dict)
+    _functions: dict[ast.AST, bool] = field(default_factory=dict)
+
+    def of(self, facts: FileFacts, loop: ast.AST) -> bool:
+        """Whether a loop, a comprehension or a clause of one goes over samples, in a function that works with texts."""
+        found = self._loops.get(loop)
+        if found is None:
+            over = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop
+            walks = isinstance(over, (ast.For, ast.AsyncFor, ast.comprehension))
+            names = [*names_in(over.iter), *names_in(over.target)] if walks else []
+            named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names))
+            found = self._loops[loop] = named and self._handles_texts(facts, loop)
+        return found
+
+    def _handles_texts(self, facts: FileFacts, loop: ast.AST) -> bool:
+        function = facts.scope_of(loop).function.node
+        found = self._functions.get(function)
+        if found is None:
+            found = self._functions[function] = any(map(_TEXTS.fits, names_in(function)))
+        return found
