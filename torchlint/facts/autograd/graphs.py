@@ -20,7 +20,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import receiver_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -342,8 +342,7 @@ class Graphs(Fact):
         return bool(made) and all(self._normalizes(file, value) for file, value in made)
 
     def _normalizes(self, facts: FileFacts, node: ast.expr | None) -> bool:
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
-            node = node.func.value
+        node = None if node is None else receiver_of(node, SAME)
         found = _AFFINE.match(self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else None
         if found is None or not isinstance(node, ast.Call):
             return False

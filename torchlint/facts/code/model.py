@@ -173,6 +173,14 @@ class Scope:
         return self.parent if self.kind == "function" and self.parent and self.parent.kind == "class" else None
 
     @property
+    def method(self) -> Scope | None:
+        """The method whose code it is part of: itself, or one that a nested function or a comprehension stands in."""
+        scope: Scope | None = self
+        while scope is not None and scope.method_of is None:
+            scope = scope.parent
+        return scope
+
+    @property
     def self_name(self) -> str:
         """Name of the first parameter of a method that is not static, else empty."""
         if self.method_of is None or not self.params or "staticmethod" in self.decorator_names:

@@ -6,7 +6,7 @@ Contexts (``Load``) and operators are left out: they are told by the node that h
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 # Fields that never hold a node, of whatever class they are.
 _PLAIN = frozenset(
@@ -100,6 +100,13 @@ def subscripted(node: ast.expr) -> ast.expr:
     """What an element is taken out of, at any depth: ``x`` of ``x[0][1]``."""
     while isinstance(node, ast.Subscript):
         node = node.value
+    return node
+
+
+def receiver_of(node: ast.expr, methods: Container[str]) -> ast.expr:
+    """What some methods are called on, one on the result of the other: ``x`` of ``x.detach().cpu()``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
+        node = node.func.value
     return node
 
 

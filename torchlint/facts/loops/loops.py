@@ -36,13 +36,10 @@ class Loops(Fact):
 
     values: Values
     sides: Sides
+    joining: Joining
     _effects: dict[LoopNode, Effects] = field(default_factory=dict)
     _bodies: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
     _wholes: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
-    _joining: Joining = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._joining = Joining(self.values.project)
 
     def of(self, facts: FileFacts, node: ast.expr) -> tuple[Loop, ...]:
         """The loops of a function that run an expression over and over, innermost first, each with its part in it."""
@@ -50,7 +47,7 @@ class Loops(Fact):
 
     def joins(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
         """Whether the collection that a loop puts an expression into becomes one tensor or array."""
-        return self._joining.joins(facts, node, loop)
+        return self.joining.joins(facts, node, loop)
 
     def is_range(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an expression is a ``range(...)``, also backwards."""

@@ -138,7 +138,8 @@ class Constants(Fact):
             return False
         base = node.value
         owner = facts.scope_of(node).owner
-        if isinstance(base, ast.Name) and owner is not None and base.id == _self_name(facts, node):
+        method = facts.scope_of(node).method
+        if isinstance(base, ast.Name) and owner is not None and method is not None and base.id == method.self_name:
             return self._never_rebound(owner, node.attr)
         if isinstance(base, ast.Name):
             return bool(_SETTINGS.match(base.id)) and self._name(facts, base)
@@ -161,13 +162,6 @@ class Constants(Fact):
             for method in cls.inner
             if method.kind == "function"
         )
-
-
-def _self_name(facts: FileFacts, node: ast.AST) -> str:
-    scope: Scope | None = facts.scope_of(node)
-    while scope is not None and scope.method_of is None:
-        scope = scope.parent
-    return scope.self_name if scope is not None else ""
 
 
 def _is_flag(bindings: Sequence[Binding]) -> bool:

@@ -195,7 +195,7 @@ class Sides(Fact):
         while not (text := dotted(node)):
             if isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
                 node = node.value
-            elif is_super(node) and (owner := _owning_method(facts, node)) is not None:
+            elif is_super(node) and (owner := facts.scope_of(node).method) is not None:
                 return frozenset({owner.self_name})
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 node = node.func.value
@@ -259,14 +259,6 @@ class Sides(Fact):
         else:
             node = passed(target, root, Caller(facts, call, 1 if own else 0))
         return self._texts(facts, node) if node is not None else frozenset()
-
-
-def _owning_method(facts: FileFacts, node: ast.AST) -> Scope | None:
-    """The method whose code a node belongs to, also in functions nested in it."""
-    scope: Scope | None = facts.scope_of(node)
-    while scope is not None and scope.method_of is None:
-        scope = scope.parent
-    return scope
 
 
 def _both(effects: Effects) -> tuple[frozenset[str], frozenset[str]]:

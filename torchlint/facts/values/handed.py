@@ -8,6 +8,7 @@ from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, Scope
+from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.facts.values.signatures import rules, starred, table
@@ -63,7 +64,8 @@ def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:
 
 def _given_back(function: Scope) -> str:
     """The parameter that a function gives back: ``model`` of what only adds adapters, ``x`` of ``x.flatten(0, 1)``."""
-    given = {base.id if isinstance(base := _unshaped(each.value), ast.Name) else "" for each in function.returns}
+    bases = [each.value and receiver_of(each.value, _VIEWS) for each in function.returns]
+    given = {base.id if isinstance(base, ast.Name) else "" for base in bases}
     name = given.pop() if len(given) == 1 else ""
     bound = function.bindings.get(name, ())
     plain = not getattr(function.node, "decorator_list", []) and not function.yields
@@ -73,13 +75,6 @@ def _given_back(function: Scope) -> str:
 def _as_it_came(function: Scope) -> bool:
     """Whether a function gives a parameter back in no other shape."""
     return all(isinstance(each.value, ast.Name) for each in function.returns)
-
-
-def _unshaped(node: ast.expr | None) -> ast.expr | None:
-    """What stands before methods that give a tensor another shape: ``x`` of ``x.transpose(0, 1).flatten(1)``."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-        node = node.func.value
-    return node
 
 
 def _reshaped(value: Value) -> Value:
