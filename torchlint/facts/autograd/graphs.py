@@ -33,62 +33,18 @@ from torchlint.rule import Kind, Value
 
 ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
 _MAKING = last_names("torch", makes=True)
-_NO_GRAPH = frozenset(
-    (
-        *(
-            Kind.NDARRAY,
-            Kind.SCALAR,
-            Kind.ITEM,
-            Kind.NUMBER,
-            Kind.STRING,
-            Kind.NONE,
-            Kind.SIZE,
-            Kind.DEVICE,
-            Kind.DTYPE,
-        ),
-        *(Kind.ENV, Kind.OPTIMIZER),
-    )
-)
+_NO_GRAPH = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE}) | {
+    *(Kind.DEVICE, Kind.DTYPE, Kind.ENV, Kind.OPTIMIZER)
+}
 _INTEGERS = last_names(dtype=("integer", "truth"))
 _PASSING = function_names("builtins", elements=True) | function_names("builtins", folds=True, number=False, graph=False)
 # Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
 _BARE = frozenset(
-    (
-        *(
-            "Sequential",
-            "ModuleList",
-            "ModuleDict",
-            "Module",
-            "Identity",
-            "Flatten",
-            "Unflatten",
-            "ReLU",
-            "ReLU6",
-            "ELU",
-        ),
-        *("SELU", "CELU", "GELU", "SiLU", "Mish", "LeakyReLU", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus"),
-        *(
-            "Hardtanh",
-            "Hardswish",
-            "Hardsigmoid",
-            "LogSigmoid",
-            "Softsign",
-            "Tanhshrink",
-            "Softmin",
-            "Threshold",
-            "GLU",
-        ),
-        *(
-            "Dropout",
-            "Dropout1d",
-            "Dropout2d",
-            "Dropout3d",
-            "AlphaDropout",
-            "Upsample",
-            "PixelShuffle",
-            "CosineSimilarity",
-        ),
-    )
+    """
+    Sequential ModuleList ModuleDict Module Identity Flatten Unflatten ReLU ReLU6 ELU SELU CELU GELU SiLU Mish LeakyReLU
+    Sigmoid Tanh Softmax LogSoftmax Softplus Hardtanh Hardswish Hardsigmoid LogSigmoid Softsign Tanhshrink Softmin
+    Threshold GLU Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Upsample PixelShuffle CosineSimilarity
+    """.split()
 )
 _BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
 

@@ -14,7 +14,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import children
+from torchlint.facts.code.tree import children, root_of
 from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides
@@ -335,9 +335,7 @@ class _Needing:
     def _chain(self, node: ast.Attribute) -> None:
         """An attribute: set before in this round, or left by an earlier one where the loop writes it at all."""
         text = dotted(node)
-        root: ast.expr = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
+        root = root_of(node)
         above = self.facts.parent.get(node)
         if not text or not isinstance(root, ast.Name) or (isinstance(above, ast.Call) and above.func is node):
             return  # what a method reads is known of the call

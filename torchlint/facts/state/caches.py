@@ -9,7 +9,7 @@ from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import conjuncts, is_false, subscripted, walk
+from torchlint.facts.code.tree import conjuncts, is_false, parts_of, subscripted, walk
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.models import Word
 
@@ -60,7 +60,7 @@ def _replaces_unfit(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
 def _stored(stmt: ast.stmt) -> Iterator[ast.expr]:
     """The attributes that a statement gives a value itself."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else ()
-    return (part for target in targets for part in _parts(target) if isinstance(part, ast.Attribute))
+    return (part for target in targets for part in parts_of(target) if isinstance(part, ast.Attribute))
 
 
 def _comes_first(test: ast.expr, facts: FileFacts) -> bool:
@@ -204,17 +204,8 @@ def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     if isinstance(op, ast.Eq) and isinstance(right, ast.Constant):
         owners.append(_sampled(left))
     targets = [target for stmt in block if isinstance(stmt, ast.Assign) for target in stmt.targets]
-    renewed = [part for target in targets for part in _parts(target)]
+    renewed = [part for target in targets for part in parts_of(target)]
     return any(owner is not None and among(owner, renewed) for owner in owners)
-
-
-def _parts(target: ast.expr) -> Iterator[ast.expr]:
-    """What an assignment gives a value: the target, or each one of several."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for part in target.elts:
-            yield from _parts(part)
-    else:
-        yield target
 
 
 def _sampled(node: ast.expr) -> ast.expr | None:

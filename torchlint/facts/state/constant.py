@@ -13,6 +13,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.values.signatures import starred
@@ -73,7 +74,7 @@ class Constants(Fact):
         name = self.project.qualified(facts, node.func) or ""
         pure = name.startswith(("math.", "builtins.")) and (name.startswith("math.") or name.partition(".")[2] in _PURE)
         pure = pure or name in ("torch.device", "numpy.log", "numpy.sqrt", "numpy.exp", "numpy.prod")
-        return pure and self._all(facts, [*node.args, *(k.value for k in node.keywords)])
+        return pure and self._all(facts, arguments_of(node))
 
     def _name(self, facts: FileFacts, node: ast.Name) -> bool:
         reach = self.project.reaching(facts, node)

@@ -17,6 +17,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.nesting import body_of, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import root_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, method_names
@@ -207,10 +208,7 @@ class Sides(Fact):
 
     def canonical(self, facts: FileFacts, node: ast.expr, text: str) -> str:
         """The text of a chain; where its first name only stands for another chain, with that chain in its place."""
-        root = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        value = self.project.reaching(facts, root).value
+        value = self.project.reaching(facts, root_of(node)).value
         longer = dotted(value) if isinstance(value, ast.Attribute) else ""
         return longer + text[len(text.partition(".")[0]) :] if longer else text
 
