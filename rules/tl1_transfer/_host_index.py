@@ -11,7 +11,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts,
 from torchlint.facts.code.naming import fresh_name, mentions_of
 from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.state.effects import Sides, together
@@ -202,7 +202,7 @@ class HostIndices(Finder):
         if self.sides.overlaps(name, together(self.sides.call(facts, call) for call in calls).writes):
             return True
         alone = [part for part in calls if isinstance(facts.parent.get(part), ast.Expr)]
-        given = (each for call in alone for each in (*call.args, *(keyword.value for keyword in call.keywords)))
+        given = (each for call in alone for each in arguments_of(call))
         stored = (part.value for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store))
         return any(isinstance(each, ast.Name) and each.id == name for each in (*given, *stored))
 

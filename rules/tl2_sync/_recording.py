@@ -135,9 +135,7 @@ class Recording(Fact):
 
     def _is_own(self, facts: FileFacts, node: ast.Attribute) -> bool:
         """Whether an attribute is one of the object itself, in a method."""
-        function = facts.scope_of(node).function
-        own = isinstance(node.value, ast.Name) and node.value.id == function.self_name
-        return own and bool(function.self_name) and function.owner is not None
+        return facts.is_own(node) and facts.scope_of(node).function.owner is not None
 
     def _mentions(self, facts: FileFacts, owner: Scope, name: str) -> list[ast.Attribute] | None:
         """All mentions of an attribute of a class and its relatives; ``None`` where they are not all seen here."""

@@ -10,6 +10,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -121,11 +122,7 @@ class Readbacks(Fact):
         """Whether what is read is a tensor that was not on the host before this very expression."""
         if not self._is_tensor(facts, node):
             return False
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = node.func.attr
-            if name not in _TO_HOST and name not in _REDUCING and name not in _SAME_ELEMENTS:
-                break
-            node = node.func.value
+        node = receiver_of(node, _TO_HOST | _REDUCING.all | _SAME_ELEMENTS.all)
         return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)
 
     def _is_copied_whole(self, facts: FileFacts, node: ast.expr) -> bool:

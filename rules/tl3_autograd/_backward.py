@@ -14,7 +14,7 @@ from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import children, walk
+from torchlint.facts.code.tree import children, parts_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -240,14 +240,7 @@ def _exits(scope: Scope) -> Iterator[ast.expr]:
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
             if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets):
                 todo.append(part.value)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.Tuple, ast.List)):
-            todo.extend(node.elts)
-        elif isinstance(node, ast.Dict):
-            todo.extend(node.values)
-        else:
-            yield node
+    return (part for node in todo for part in parts_of(node))
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:

@@ -14,6 +14,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import subscripted
 from torchlint.late import dataclass, regex
 from torchlint.rule.site import Site
 
@@ -69,10 +70,7 @@ class Beside(Fact):
         """Whether all calls of a method are those of its own object, and hand over such a tensor for a parameter."""
         calls = list(self.graph.arguments(method, name))
         for caller, node in calls:
-            function, func = caller.facts.scope_of(caller.call).function, caller.call.func
-            if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or node is None:
-                return False
-            if not function.self_name or func.value.id != function.self_name:
+            if node is None or not caller.facts.is_own(caller.call.func):
                 return False
             if caller.call in self.graph.weak or not self.of(caller.facts, node):
                 return False
@@ -102,10 +100,8 @@ class Beside(Fact):
 
     def _is_own_layer(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether what is called is a part of the module, made of layers of torch, with weights that meet its input."""
-        own = facts.scope_of(func).function.self_name
-        while isinstance(func, ast.Subscript):
-            func = func.value
-        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or func.value.id != own:
+        func = subscripted(func)
+        if not facts.is_own(func):
             return False
         made_of = self.parts.classes(facts, func) or frozenset()
         return all(_LAYERS.match(part) for part in made_of) and any(_WEIGHTED.match(part) for part in made_of)

@@ -11,6 +11,7 @@ from torchlint.facts.autograd.members import Members
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.state.uses import accumulated
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -46,7 +47,7 @@ class Recast(Fact):
         receiver = self.values.of(facts, func.value).kind
         if receiver is not Kind.MODULE:
             return receiver is Kind.UNKNOWN and func.attr in _NARROWING
-        given = [self.values.of(facts, node).kind for node in [*call.args, *(word.value for word in call.keywords)]]
+        given = [self.values.of(facts, node).kind for node in arguments_of(call)]
         return func.attr != "to" or Kind.DTYPE in given or Kind.TENSOR in given
 
 

@@ -10,7 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, FileFacts
 from torchlint.facts.code.nesting import around, head, inside, nodes_of, stored_before
-from torchlint.facts.code.tree import children, names_in, subscripted, walk
+from torchlint.facts.code.tree import children, names_in, root_of, subscripted, walk
 from torchlint.facts.loops.loops import Loops
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
@@ -39,10 +39,10 @@ class Regrowth(Fact):
         grown = [part for part in _pieces(call) if alike(part, target)]
         if len(grown) != 1:
             return None
-        root = _root(grown[0])
-        if root is None:
+        root = root_of(grown[0])
+        if not isinstance(root, ast.Name):
             return None
-        indices = {part.id for part in walk(target) if isinstance(part, ast.Name) and part is not _root(target)}
+        indices = {part.id for part in walk(target) if isinstance(part, ast.Name) and part is not root_of(target)}
         for loop in around(facts, stmt):
             if isinstance(loop, COMPREHENSIONS):
                 continue
@@ -101,12 +101,6 @@ def _pieces(call: ast.Call) -> list[ast.expr]:
     """What a concatenation joins: the elements of its first argument, of ``np.append`` the first two arguments."""
     first = call.args[0] if call.args else None
     return list(first.elts) if isinstance(first, (ast.List, ast.Tuple)) else call.args[:2]
-
-
-def _root(target: ast.expr) -> ast.Name | None:
-    while isinstance(target, (ast.Subscript, ast.Attribute)):
-        target = target.value
-    return target if isinstance(target, ast.Name) else None
 
 
 def _over_space(loop: _Loop) -> bool:

@@ -12,7 +12,7 @@ from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.state.provenance import last_word
 from torchlint.facts.values.values import Values
@@ -165,7 +165,7 @@ class Averages(Fact):
         name = self.project.qualified(facts, value.func)
         if name == "copy.deepcopy":
             return True
-        given = [*value.args, *(keyword.value for keyword in value.keywords)]
+        given = arguments_of(value)
         built = name in self.project.classes and self.project.is_module(name or "")
         return built and not any(self.values.of(facts, part).kind is Kind.MODULE for part in given)
 

@@ -10,6 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -92,7 +93,7 @@ class Ties(Fact):
         """Whether a call may give a module another dtype, or build one with another."""
         match call.func:
             case ast.Attribute(value=holder, attr="to") if self._is_module(facts, holder):
-                given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                given = arguments_of(call)
                 return any(self.values.of(facts, argument).kind is not Kind.DEVICE for argument in given)
             case ast.Attribute(value=holder, attr=attr) if attr in _CASTS and self._is_module(facts, holder):
                 return True

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import methods
+from torchlint.facts.code.callers import own_mentions_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -97,16 +96,12 @@ class Enumerating(Fact):
 
     def _grows(self, facts: FileFacts, node: ast.Attribute) -> bool:
         """Whether a method of the class adds to an attribute of ``self`` after the object was made."""
-        function = facts.scope_of(node).function
-        owner = function.owner
-        if owner is None or not isinstance(node.value, ast.Name) or node.value.id != function.self_name:
+        owner, project = facts.scope_of(node).function.owner, self.values.project
+        if owner is None or not facts.is_own(node):
             return False
-        project = self.values.project
-        for cls in [*project.family(owner.dotted), *project.descendants(owner.dotted)]:
-            for method in methods(cls):
-                if method.name != "__init__" and any(self._adds(cls.file, use) for use in _uses(method, node.attr)):
-                    return True
-        return False
+        related = [*project.family(owner.dotted), *project.descendants(owner.dotted)]
+        uses = ((cls.file, use) for cls in related for use in own_mentions_of(cls, node.attr))
+        return any(self._adds(file, use) for file, use in uses if file.scope_of(use).function.name != "__init__")
 
     def _adds(self, facts: FileFacts, node: ast.Attribute) -> bool:
         above = facts.parent.get(node)
@@ -114,13 +109,6 @@ class Enumerating(Fact):
             return isinstance(above.ctx, ast.Store)
         call = facts.parent.get(above) if isinstance(above, ast.Attribute) else None
         return isinstance(above, ast.Attribute) and above.attr in _ADDING and isinstance(call, ast.Call)
-
-
-def _uses(method: Scope, name: str) -> Iterator[ast.Attribute]:
-    for part in walk(method.node):
-        if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name):
-            if part.value.id == method.self_name:
-                yield part
 
 
 def _appends(call: ast.Call, name: str) -> bool:

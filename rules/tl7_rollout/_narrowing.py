@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import methods
-from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.callers import own_mentions_of
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names
@@ -38,7 +37,7 @@ class Narrowing(Fact):
             return None
         project = self.values.project
         related = [*project.family(owner.dotted), *project.descendants(owner.dotted)]
-        uses = [use for cls in related for use in self._uses(cls, kept)]
+        uses = [(cls.file, use) for cls in related for use in own_mentions_of(cls, kept)]
         if not any(_is_written(file, node) for file, node in uses):
             return None
         return next((row for file, node in uses if (row := self._row(file, node))), None)
@@ -56,14 +55,6 @@ class Narrowing(Fact):
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == own:
                 return target.attr
         return None
-
-    def _uses(self, cls: Scope, name: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
-        """The mentions of an attribute of ``self`` in a class."""
-        for method in methods(cls):
-            for part in walk(method.node):
-                if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.value, ast.Name):
-                    if part.value.id == method.self_name:
-                        yield cls.file, part
 
     def _row(self, facts: FileFacts, node: ast.Attribute) -> int | None:
         """Return the row where what is read of an array becomes float32, or ``None``."""
@@ -90,7 +81,7 @@ class Narrowing(Fact):
         after = facts.parent.get(method) if isinstance(method, ast.Attribute) and method.attr in _CASTS else None
         if not isinstance(method, ast.Attribute) or not isinstance(after, ast.Call):
             return False
-        given = [*after.args, *(keyword.value for keyword in after.keywords)]
+        given = arguments_of(after)
         dtypes = [value.dtype for part in given if (value := self.values.of(facts, part)).kind is Kind.DTYPE]
         return method.attr == "float" or dtypes == ["float32"]
 

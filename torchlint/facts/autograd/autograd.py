@@ -15,7 +15,7 @@ from torchlint.facts.code.closure import Closure, reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import children, walk
+from torchlint.facts.code.tree import arguments_of, children, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -131,7 +131,7 @@ class Autograd(Fact):
 
     def _apart(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether an argument is part of the graph of another network, whose optimizer alone steps after the call."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = arguments_of(call)
         for node in self._computed_from(facts, given):
             if isinstance(node, ast.Call) and self.runs(facts, node) and self.networks.of(facts, node.func).trained:
                 if self.networks.moved_together(facts, call.func, node.func) is False:

@@ -20,7 +20,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import receiver_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -33,62 +33,18 @@ from torchlint.rule import Kind, Value
 
 ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
 _MAKING = last_names("torch", makes=True)
-_NO_GRAPH = frozenset(
-    (
-        *(
-            Kind.NDARRAY,
-            Kind.SCALAR,
-            Kind.ITEM,
-            Kind.NUMBER,
-            Kind.STRING,
-            Kind.NONE,
-            Kind.SIZE,
-            Kind.DEVICE,
-            Kind.DTYPE,
-        ),
-        *(Kind.ENV, Kind.OPTIMIZER),
-    )
-)
+_NO_GRAPH = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.SIZE}) | {
+    *(Kind.DEVICE, Kind.DTYPE, Kind.ENV, Kind.OPTIMIZER)
+}
 _INTEGERS = last_names(dtype=("integer", "truth"))
 _PASSING = function_names("builtins", elements=True) | function_names("builtins", folds=True, number=False, graph=False)
 # Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
 _BARE = frozenset(
-    (
-        *(
-            "Sequential",
-            "ModuleList",
-            "ModuleDict",
-            "Module",
-            "Identity",
-            "Flatten",
-            "Unflatten",
-            "ReLU",
-            "ReLU6",
-            "ELU",
-        ),
-        *("SELU", "CELU", "GELU", "SiLU", "Mish", "LeakyReLU", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus"),
-        *(
-            "Hardtanh",
-            "Hardswish",
-            "Hardsigmoid",
-            "LogSigmoid",
-            "Softsign",
-            "Tanhshrink",
-            "Softmin",
-            "Threshold",
-            "GLU",
-        ),
-        *(
-            "Dropout",
-            "Dropout1d",
-            "Dropout2d",
-            "Dropout3d",
-            "AlphaDropout",
-            "Upsample",
-            "PixelShuffle",
-            "CosineSimilarity",
-        ),
-    )
+    """
+    Sequential ModuleList ModuleDict Module Identity Flatten Unflatten ReLU ReLU6 ELU SELU CELU GELU SiLU Mish LeakyReLU
+    Sigmoid Tanh Softmax LogSoftmax Softplus Hardtanh Hardswish Hardsigmoid LogSigmoid Softsign Tanhshrink Softmin
+    Threshold GLU Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Upsample PixelShuffle CosineSimilarity
+    """.split()
 )
 _BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
 
@@ -350,8 +306,7 @@ class Graphs(Fact):
         return bool(made) and all(self._normalizes(file, value) for file, value in made)
 
     def _normalizes(self, facts: FileFacts, node: ast.expr | None) -> bool:
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
-            node = node.func.value
+        node = None if node is None else receiver_of(node, SAME)
         found = _AFFINE.match(self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else None
         if found is None or not isinstance(node, ast.Call):
             return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import root_of, subscripted
 from torchlint.models import last_names
 
 _WALKING = last_names("builtins", elements=("all", "pairs"))
@@ -27,29 +29,16 @@ def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
             return False
         node = binding.value
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _WALKING and node.args:
-            node = (
-                node.args[0]
-                if node.func.id != "zip"
-                else next((part for part in node.args if _root(part) == scope.self_name), node.args[0])
+            zipped = (
+                part for part in node.args if node.func.id == "zip" and last_name(root_of(part)) == scope.self_name
             )
-    return (
-        isinstance(node, (ast.Attribute, ast.Subscript))
-        and _root(node) == scope.self_name
-        and _kept(project, owner.dotted, node)
-    )
+            node = next(zipped, node.args[0])
+    return last_name(root_of(node)) == scope.self_name and _kept(project, owner.dotted, node)
 
 
 def _kept(project: Project, cls: str, node: ast.expr) -> bool:
     """Whether the attribute is one that the class or a relative sets, not a method."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
+    node = subscripted(node)
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
         return False
     return project.stores(cls, node.attr) and not project.implementations(cls, node.attr)
-
-
-def _root(node: ast.expr) -> str:
-    """The name that a chain of attributes and items begins with."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import sets_any
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import parts_of, walk
 from torchlint.late import dataclass
 from torchlint.models import method_names
 
@@ -170,14 +171,7 @@ def _own_calls(method: Scope) -> set[str]:
 
 def _set_directly(init: ast.FunctionDef, this: str) -> set[str]:
     """Attributes that the statements of an ``__init__`` itself assign, whatever happens."""
-    return {target.attr for stmt in init.body for target in _targets(stmt) if _is_own(target, this)}
-
-
-def _targets(stmt: ast.stmt) -> Iterable[ast.Attribute]:
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AnnAssign) else []
-    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
-    return [part for part in parts if isinstance(part, ast.Attribute)]
-
-
-def _is_own(target: ast.Attribute, this: str) -> bool:
-    return isinstance(target.value, ast.Name) and target.value.id == this
+    stmts = (stmt for stmt in init.body if isinstance(stmt, (ast.Assign, ast.AnnAssign)))
+    targets = (each for stmt in stmts for each in (stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]))
+    parts = (part for target in targets for part in parts_of(target) if isinstance(part, ast.Attribute))
+    return {part.attr for part in parts if last_name(part.value) == this and isinstance(part.value, ast.Name)}

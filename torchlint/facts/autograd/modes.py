@@ -12,7 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.models import function_names, names
@@ -148,7 +148,7 @@ class Modes(Fact):
     @staticmethod
     def _of_argument(call: ast.Call, *, off_by_default: bool) -> Mode:
         """The mode that ``set_grad_enabled(x)`` or ``inference_mode(x)`` sets."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = arguments_of(call)
         if not given:
             return Mode.OFF if off_by_default else Mode.UNKNOWN
         if not isinstance(given[0], ast.Constant) or not isinstance(given[0].value, bool):
@@ -252,7 +252,7 @@ class Modes(Fact):
                 for call in (call for scope in facts.scopes for call in scope.calls):
                     if call in self.graph.callees or self._name(facts, call.func) in _OFF:
                         continue
-                    for part in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                    for part in arguments_of(call):
                         if isinstance(part, ast.Name):
                             found.setdefault(part.id, []).append((facts, part))
                         elif isinstance(part, ast.Attribute):

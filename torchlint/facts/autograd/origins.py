@@ -14,6 +14,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.values.values import Values
@@ -96,7 +97,7 @@ class Tracer(Fact):
 
     def bound(self, facts: FileFacts, node: ast.Call) -> Origins:
         """What a call is bound to that makes a module, perhaps through methods that give it back."""
-        made = _unwrapped(node)
+        made = receiver_of(node, SAME)
         top: ast.AST = node
         parent = facts.parent.get(top)
         while isinstance(parent, ast.Attribute) and parent.attr in SAME:
@@ -137,7 +138,7 @@ class Tracer(Fact):
 
     def _assigned(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
         """What is bound to a new object comes from the binding; another name for an old one from there."""
-        made = _unwrapped(value)
+        made = receiver_of(value, SAME)
         if isinstance(made, ast.Call) and not _wraps(made):
             return self._returned(made) | {ModuleOrigin(binding, (), facts, value)} | self._beside(facts, binding)
         if isinstance(made, ast.Constant):
@@ -211,7 +212,7 @@ class Tracer(Fact):
             if value is None or store.binding.how is not Bind.ASSIGN:
                 continue
             value = unpacked(value, store.binding.path)
-            if isinstance(_unwrapped(value), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
+            if isinstance(receiver_of(value, SAME), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
                 yield from self.of(scope.file, value)
             yield from self._beside(scope.file, store.binding)
         for method in self.project.implementations(cls, attr):
@@ -275,17 +276,10 @@ class Tracer(Fact):
         return [name for name in names if name in self.project.classes]
 
 
-def _unwrapped(node: ast.expr) -> ast.expr:
-    """An expression without the methods that give the module itself."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
-        node = node.func.value
-    return node
-
-
 def _wraps(node: ast.expr) -> bool:
     """Whether a call gives its argument in another dress: ``torch.compile(net)``."""
     if not isinstance(node, ast.Call) or not node.args:
         return False
     func = node.func
     last = last_name(func)
-    return last in _WRAPPERS and isinstance(_unwrapped(node.args[0]), (ast.Name, ast.Attribute, ast.Subscript))
+    return last in _WRAPPERS and isinstance(receiver_of(node.args[0], SAME), (ast.Name, ast.Attribute, ast.Subscript))

@@ -12,7 +12,7 @@ from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_external_module
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import INSIDE, Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -135,7 +135,7 @@ class Parts(Fact):
 
     def _wrapped(self, spot: Spot, call: ast.Call, name: str) -> Iterator[Spot]:
         """What a module of torch is given; wrappers and containers are made of that."""
-        for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for given in arguments_of(call):
             if name.rpartition(".")[2] in _CONTAINERS or self.values.of(spot.facts, given).kind in _MODULES:
                 yield spot.same(given, Label.ARGUMENT)
 

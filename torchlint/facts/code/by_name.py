@@ -12,7 +12,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.code.relaying import NAMING, meant
 from torchlint.facts.code.structure import ObjectUse, Shape, Structures, fits, shape_of
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.values import torch_table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -281,7 +281,7 @@ def _is_mode(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if name == "eval":
         return not call.args and not call.keywords
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     literal = len(given) == 1 and isinstance(given[0], ast.Constant) and isinstance(given[0].value, bool)
     return name == "train" and literal
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
 
 
@@ -113,6 +114,12 @@ def stores_of(project: Project, cls: str, name: str) -> Iterator[AttributeStore]
 def methods(cls: Scope) -> Iterator[Scope]:
     """The functions in a class's body."""
     return (inner for inner in cls.inner if inner.kind == "function")
+
+
+def own_mentions_of(cls: Scope, name: str) -> Iterator[ast.Attribute]:
+    """The places where methods of a class mention an attribute of their object."""
+    parts = (part for method in methods(cls) for part in walk(method.node))
+    return (each for each in parts if isinstance(each, ast.Attribute) and each.attr == name and cls.file.is_own(each))
 
 
 def sets_any(call: ast.Call) -> bool:

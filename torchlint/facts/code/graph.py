@@ -94,6 +94,10 @@ class CallGraph(Fact):
         """The functions that a call means by more than the name of a method."""
         return () if call in self.weak else self.callees.get(cast("ast.Call", call), ())
 
+    def caller(self, function: Scope, call: ast.AST | None) -> Caller | None:
+        """A call as one of those that reach a function; ``None`` where it is none."""
+        return next((each for each in self.callers.get(function, ()) if each.call is call), None)
+
     def arguments(self, function: Scope | None, name: str) -> Iterator[tuple[Caller, ast.expr | None]]:
         """What each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
         return arguments(self.callers, function, name)
@@ -328,7 +332,7 @@ class _Resolver:
 
     def _stored(self, facts: FileFacts, node: ast.expr) -> Iterator[Value]:
         """What is stored in an attribute of the object whose method reads it."""
-        if not self.linked or not isinstance(node, ast.Attribute) or own_object(facts, node.value) is None:
+        if not self.linked or not isinstance(node, ast.Attribute) or facts.own_object(node.value) is None:
             return
         owner = facts.scope_of(node).owner
         for store in stores_of(self.project, owner.dotted, node.attr) if owner is not None else ():
@@ -396,7 +400,7 @@ class _Resolver:
         if targets:
             self._add(facts, call, suiting(facts, call, targets))
             if value.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS):
-                self.graph.receivers[call] = OWN if own_object(facts, call.func) is not None else receivers_of(value)
+                self.graph.receivers[call] = OWN if facts.own_object(call.func) is not None else receivers_of(value)
         return targets is not None
 
     def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
@@ -463,26 +467,14 @@ def _hides_default(scope: Scope, names: Sequence[str]) -> bool:
 
 def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
     """The method on whose own object a call calls another method."""
-    return own_object(facts, call.func.value) if isinstance(call.func, ast.Attribute) else None
+    return facts.own_object(call.func.value) if isinstance(call.func, ast.Attribute) else None
 
 
 def _onown_object(facts: FileFacts, call: ast.Call, receiver: Value) -> bool:
     """Whether a method is called on the object whose method makes the call, also as ``Base.update(self)``."""
-    if receiver.kind is Kind.CLASS and call.args and own_object(facts, call.args[0]) is not None:
+    if receiver.kind is Kind.CLASS and call.args and facts.own_object(call.args[0]) is not None:
         return True
     return _method_around(facts, call) is not None
-
-
-def own_object(facts: FileFacts, node: ast.expr) -> Scope | None:
-    """The method whose own object a name means."""
-    if not isinstance(node, ast.Name):
-        return None
-    scope: Scope | None = facts.scope_of(node)
-    while scope is not None and scope.method_of is None:
-        if node.id in scope.bindings:
-            return None
-        scope = scope.parent
-    return scope if scope is not None and scope.self_name == node.id else None
 
 
 def _callable_names(project: Project) -> set[str]:

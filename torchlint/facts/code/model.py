@@ -173,6 +173,14 @@ class Scope:
         return self.parent if self.kind == "function" and self.parent and self.parent.kind == "class" else None
 
     @property
+    def method(self) -> Scope | None:
+        """The method whose code it is part of: itself, or one that a nested function or a comprehension stands in."""
+        scope: Scope | None = self
+        while scope is not None and scope.method_of is None:
+            scope = scope.parent
+        return scope
+
+    @property
     def self_name(self) -> str:
         """Name of the first parameter of a method that is not static, else empty."""
         if self.method_of is None or not self.params or "staticmethod" in self.decorator_names:
@@ -310,6 +318,21 @@ class FileFacts:
         while parent is not None:
             yield parent
             parent = self.parent.get(parent)
+
+    def is_own(self, node: ast.AST) -> bool:
+        """Whether an expression is an attribute of the object whose method it stands in: ``self.x``."""
+        return isinstance(node, ast.Attribute) and self.own_object(node.value) is not None
+
+    def own_object(self, node: ast.AST) -> Scope | None:
+        """The method whose own object a name means, also in functions that are nested in the method."""
+        if not isinstance(node, ast.Name):
+            return None
+        scope: Scope | None = self.scope_of(node)
+        while scope is not None and scope.method_of is None:
+            if node.id in scope.bindings:
+                return None
+            scope = scope.parent
+        return scope if scope is not None and scope.self_name == node.id else None
 
     def climb(self, node: ast.AST, *ends: type[ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
         """What a node stands in, from inside to outside, each behind the part of it that holds the node.

@@ -6,7 +6,7 @@ import ast
 
 from torchlint.facts.code.model import COMPREHENSIONS
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import receiver_of, walk
 from torchlint.models import function_names, method_names
 
 RELAYING = function_names(relays=True)
@@ -33,10 +33,7 @@ def _behind(func: ast.Attribute) -> ast.expr | None:
     """What stands before the name that relays a call, without its settings."""
     if func.attr not in _RELAYS:
         return None
-    inner = func.value
-    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _CONFIGURES:
-        inner = inner.func.value
-    return inner
+    return receiver_of(func.value, _CONFIGURES)
 
 
 def meant(project: Project, call: ast.Call) -> ast.expr:

@@ -6,7 +6,7 @@ Contexts (``Load``) and operators are left out: they are told by the node that h
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 # Fields that never hold a node, of whatever class they are.
 _PLAIN = frozenset(
@@ -118,6 +118,36 @@ def subscripted(node: ast.expr) -> ast.expr:
     """What an element is taken out of, at any depth: ``x`` of ``x[0][1]``."""
     while isinstance(node, ast.Subscript):
         node = node.value
+    return node
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by position and by keyword; stars stay."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def root_of(node: ast.expr) -> ast.expr:
+    """What attributes and elements are taken out of, at any depth: ``x`` of ``x.rows[0].done``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node
+
+
+def parts_of(node: ast.expr) -> Iterator[ast.expr]:
+    """The elements of a tuple, list or dict that is written out, at any depth; another expression itself."""
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, (ast.Tuple, ast.List, ast.Dict)):
+            todo += part.values if isinstance(part, ast.Dict) else part.elts
+        else:
+            yield part
+
+
+def receiver_of(node: ast.expr, methods: Container[str]) -> ast.expr:
+    """What some methods are called on, one on the result of the other: ``x`` of ``x.detach().cpu()``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
+        node = node.func.value
     return node
 
 

@@ -14,6 +14,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import holder_of
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Held, Holders, is_before
 from torchlint.facts.hotness.hotness import Heat
@@ -170,7 +171,7 @@ class Bypasses(Fact):
             return
         function = facts.scope_of(stmt).function
         for call in function.calls:
-            for node in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            for node in arguments_of(call):
                 if not alike(node, given) or not is_before(facts, node, stmt):
                     continue
                 place = self._run_later(facts, node)

@@ -22,18 +22,11 @@ from torchlint.rule import Kind
 
 # Decorators of functions that are not traced, or not looked into.
 _OUTSIDE = frozenset(
-    {
-        "torch.compiler.disable",
-        "torch.compiler.allow_in_graph",
-        "torch.compiler.assume_constant_result",
-        "torch._dynamo.disable",
-        "torch._dynamo.allow_in_graph",
-        "torch._dynamo.assume_constant_result",
-        "torch.library.custom_op",
-        "torch.jit.script",
-        "torch.jit.ignore",
-        "torch.jit.unused",
-    }
+    """
+    torch.compiler.disable torch.compiler.allow_in_graph torch.compiler.assume_constant_result
+    torch._dynamo.disable torch._dynamo.allow_in_graph torch._dynamo.assume_constant_result
+    torch.library.custom_op torch.jit.script torch.jit.ignore torch.jit.unused
+    """.split()
 )
 _ASKING = frozenset({"is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing", "is_scripting"})
 

@@ -231,7 +231,7 @@ class Sources(Fact):
         if isinstance(function.node, ast.Lambda):
             values = [function.node.body]
         else:
-            by = next((each for each in self.graph.callers.get(function, ()) if each.call is call), None)
+            by = self.graph.caller(function, call)
             values = [each.value for each in function.returns if each.value and not skips(by, function, each)]
         if not known or not values:
             yield function

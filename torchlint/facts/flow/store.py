@@ -318,8 +318,8 @@ class Ground:
 
     def parameter(self, spot: Spot, call: ast.Call, function: Scope, place: Key, quiet: bool) -> Next:
         """The value is passed to a project function: the reads of its parameter."""
-        skip = next((c.skip for c in self.graph.callers.get(function, ()) if c.call is call), 0)
-        found = _parameter(function, place, skip, spot.path)
+        caller = self.graph.caller(function, call)
+        found = _parameter(function, place, caller.skip if caller is not None else 0, spot.path)
         if found is None:
             yield Use.PASSED
             return

@@ -16,6 +16,7 @@ from torchlint.facts.code.nesting import is_above
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import rules, table
 from torchlint.facts.values.values import Values
@@ -265,7 +266,7 @@ class Whereabouts(Fact):
 
     def _operation(self, facts: FileFacts, call: ast.Call) -> tuple[str, Sequence[ast.expr]] | None:
         """What an operation of torch does that gives tensors where its operands lie, and these; else ``None``."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = arguments_of(call)
         if any(isinstance(part, ast.Starred) for part in given) or any(k.arg in (None, "out") for k in call.keywords):
             return None
         function = self.values.of(facts, call.func)
@@ -319,14 +320,11 @@ class Whereabouts(Fact):
         targets = self.graph.sure(call)
         if not targets:
             return own
-        found = [self._returned(target, index, Caller(facts, call, self._skip(target, call))) for target in targets]
+        calls = ((target, self.graph.caller(target, call) or Caller(facts, call, 0)) for target in targets)
+        found = [self._returned(target, index, caller) for target, caller in calls]
         beside = frozenset.intersection(*(each.beside for each in found))
         wide = own.wide or all(each.wide for each in found)
         return _Lie(own.sources, own.beside | beside, wide, own.away or all(each.away for each in found))
-
-    def _skip(self, target: Scope, call: ast.Call) -> int:
-        """How many parameters of a function a call fills by itself."""
-        return next((each.skip for each in self.graph.callers.get(target, ()) if each.call is call), 0)
 
     def _returned(self, target: Scope, index: int | None, caller: Caller) -> _Lie:
         """Where what one function returns lies, beside the arguments of a call."""

@@ -9,7 +9,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import methods, sets_any, stores_of
 from torchlint.facts.code.exporting import exported
-from torchlint.facts.code.graph import CallGraph, own_object
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project, is_external_module
@@ -86,7 +86,7 @@ class Options:
                     self._of_binding(facts, each) for each in self.project.reaching(facts, node).bindings
                 )
             case ast.Attribute(value=ast.Name() as base):
-                method = own_object(facts, base)
+                method = facts.own_object(base)
                 owner = method.method_of if method is not None else None
                 return self._kept(owner, node.attr) if owner is not None else None
         return None

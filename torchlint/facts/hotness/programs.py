@@ -9,6 +9,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
+from torchlint.facts.code.tree import arguments_of
 
 _AGAIN = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, *COMPREHENSIONS)
 
@@ -24,7 +25,7 @@ class Programs:
         for facts in project.files.values():
             own = {name for name, bound in facts.top.bindings.items() if any(each.scope is not None for each in bound)}
             for call in (call for scope in facts.scopes for call in scope.calls):
-                for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+                for value in arguments_of(call):
                     if isinstance(value, ast.Attribute):
                         self.handed.add(value.attr)
                     elif isinstance(value, ast.Name):

@@ -11,7 +11,7 @@ from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import first_index, walk
+from torchlint.facts.code.tree import first_index, root_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -80,7 +80,7 @@ class Elements(Fact):
             return False
         holder = next((loop for loop in loops if _binds(loop, first.id)), None)
         inside = set(nodes_of([holder])) if holder is not None else set()
-        root = _root(value)
+        root = root_of(value)
         if not isinstance(root, ast.Name):
             return False
         return not any(binding.stmt in inside for binding in self.project.reaching(facts, root).bindings)
@@ -239,9 +239,10 @@ def _set_by(stmt: ast.stmt) -> Iterator[str]:
     """The names that a statement sets, and those of the collections that it writes to."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
     for target in targets:
-        root = _root(target)
-        if isinstance(root, ast.Name) and (target is root or isinstance(target, ast.Subscript)):
-            yield root.id if target is root else ast.unparse(target.value)
+        if isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, ast.Subscript) and isinstance(root_of(target), ast.Name):
+            yield ast.unparse(target.value)
 
 
 def _reads_any(node: ast.expr, texts: Container[str]) -> bool:
@@ -250,13 +251,6 @@ def _reads_any(node: ast.expr, texts: Container[str]) -> bool:
 
 def _is_read(node: ast.Name | ast.Subscript) -> bool:
     return isinstance(node.ctx, ast.Load)
-
-
-def _root(node: ast.expr) -> ast.expr:
-    """The name that an indexed expression stands on: ``x`` of ``x[0]``, ``self`` of ``self.x``."""
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    return node
 
 
 def _kept(stmt: ast.stmt) -> Iterator[ast.Name]:

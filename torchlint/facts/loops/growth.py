@@ -14,7 +14,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, code_of, stored_before
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import arguments_of, parts_of, walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -56,7 +56,7 @@ class Growth(Fact):
     def added(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
         """The expressions of a file that are added to something that lasts, as far as they are ``wanted``."""
         for node in self._candidates(facts, wanted):
-            for part in _parts(node):
+            for part in parts_of(node):
                 if wanted(part) and self.of(facts, part):
                     yield part
 
@@ -75,8 +75,8 @@ class Growth(Fact):
                 if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING and not call.keywords:
                     yield from call.args[-1:]
                 elif targets := self.graph.callees.get(call):
-                    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-                    if any(wanted(part) for node in given for part in _parts(node)) and any(map(self.kept, targets)):
+                    given = arguments_of(call)
+                    if any(wanted(part) for node in given for part in parts_of(node)) and any(map(self.kept, targets)):
                         yield from given
 
     # sums -----------------------------------------------------------------------------------------------------------
@@ -201,17 +201,6 @@ def _holder(facts: FileFacts, node: ast.expr) -> tuple[ast.expr, ast.AST | None]
     if isinstance(parent, ast.keyword):
         parent = facts.parent.get(parent)
     return node, parent
-
-
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """The elements of a display, at any depth; another expression itself."""
-    todo = [node]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, (ast.Tuple, ast.List, ast.Dict)):
-            todo.extend(part.values if isinstance(part, ast.Dict) else part.elts)
-        else:
-            yield part
 
 
 def _is_added(facts: FileFacts, node: ast.expr) -> bool:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import field
 
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
+from torchlint.facts.code.naming import own_mentions
 from torchlint.facts.code.nesting import LoopNode, code_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.dataflow.uses import Uses
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 
@@ -19,57 +25,49 @@ _ADDING = method_names("list", adds=True)
 
 
 @dataclass(eq=False, slots=True)
-class Joining:
+class Joining(Fact):
     """Finds where collections become one tensor or array, in the function that makes them."""
 
     project: Project
+    uses: Uses
+    _flow: ValueFlow[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flow = ValueFlow(self._step, lost=False)
 
     def joins(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
         """Whether the collection that a loop puts an expression into is joined."""
         if isinstance(loop, COMPREHENSIONS):
-            return self._is_joined(facts, loop)
-        collector = self._collector(facts, node)
-        if collector is None:
-            return False
-        return any(self._is_joined(facts, use) for use in self._uses(facts, collector))
+            return True in self._flow.ends(facts, loop)
+        collector = _collector(facts, node)
+        function = facts.scope_of(loop).function
+        names = own_mentions(function, code_of(function), collector.id) if collector is not None else ()
+        return any(True in self._flow.ends(facts, name) for name in names if isinstance(name.ctx, ast.Load))
 
-    def _collector(self, facts: FileFacts, node: ast.expr) -> ast.Name | None:
-        """The name of the list that an expression is appended to, perhaps in a tuple or after further calls."""
-        current: ast.AST | None = node
-        while isinstance(current, (ast.expr, ast.keyword)):
-            parent = facts.parent.get(current)
-            if isinstance(parent, ast.Call) and parent.func is not current and isinstance(parent.func, ast.Attribute):
-                if parent.func.attr in _ADDING and isinstance(parent.func.value, ast.Name):
-                    return parent.func.value
-            current = parent
-        return None
-
-    def _is_joined(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a collection is handed to a function that joins it, by itself or under a name."""
-        todo, seen = [node], set[ast.expr]()
-        while todo:
-            current = todo.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            parent = facts.parent.get(current)
-            if isinstance(parent, ast.keyword):
-                parent = facts.parent.get(parent)
-            if isinstance(parent, ast.Call) and parent.func is not current:
-                name = self.project.qualified(facts, parent.func)
+    def _step(self, spot: Spot) -> Iterator[Spot | bool]:
+        """From a collection, by itself or under a name, to functions that join it."""
+        facts, node = spot.facts, spot.node
+        parent = facts.parent.get(node)
+        holder = facts.parent.get(parent) if isinstance(parent, ast.keyword) else parent
+        match holder:
+            case ast.Call(func=func) if func is not node:
+                name = self.project.qualified(facts, func)
                 if name in JOINS:
-                    return True
-                todo.extend([parent] if name in _SAME else [])
-            elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-                todo.extend(self._uses(facts, parent.targets[0], parent))
-            elif isinstance(parent, (ast.Tuple, ast.List, *COMPREHENSIONS)):
-                todo.append(parent)
-        return False
+                    yield True
+                elif name in _SAME:
+                    yield spot.same(holder)
+            case ast.Tuple() | ast.List() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                yield spot.same(holder, Label.ITEM)
+            case ast.Assign():
+                uses = (use for use in self.uses.of(spot) if use.label is Label.COPY)
+                yield from (use for use in uses if facts.statement(use.node) is not holder)
 
-    def _uses(self, facts: FileFacts, name: ast.Name, stmt: ast.stmt | None = None) -> Iterator[ast.Name]:
-        """Where the function reads a name; after ``stmt`` binds it where that is given."""
-        for part in code_of(facts.scope_of(name).function):
-            if isinstance(part, ast.Name) and part.id == name.id and isinstance(part.ctx, ast.Load):
-                bindings = self.project.reaching(facts, part).bindings if stmt is not None else ()
-                if stmt is None or (facts.statement(part) is not stmt and any(b.stmt is stmt for b in bindings)):
-                    yield part
+
+def _collector(facts: FileFacts, node: ast.expr) -> ast.Name | None:
+    """The name of the list that an expression is appended to, perhaps in a tuple or after further calls."""
+    for child, above in facts.climb(node, ast.stmt):
+        match above:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr=method) as func) if func is not child:
+                if method in _ADDING:
+                    return name
+    return None

@@ -14,7 +14,7 @@ from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import children
+from torchlint.facts.code.tree import children, root_of
 from torchlint.facts.loops.ends import Ends, Follower
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.state.effects import PARAMETERS, Effects, Sides
@@ -36,13 +36,10 @@ class Loops(Fact):
 
     values: Values
     sides: Sides
+    joining: Joining
     _effects: dict[LoopNode, Effects] = field(default_factory=dict)
     _bodies: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
     _wholes: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
-    _joining: Joining = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._joining = Joining(self.values.project)
 
     def of(self, facts: FileFacts, node: ast.expr) -> tuple[Loop, ...]:
         """The loops of a function that run an expression over and over, innermost first, each with its part in it."""
@@ -50,7 +47,7 @@ class Loops(Fact):
 
     def joins(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
         """Whether the collection that a loop puts an expression into becomes one tensor or array."""
-        return self._joining.joins(facts, node, loop)
+        return self.joining.joins(facts, node, loop)
 
     def is_range(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an expression is a ``range(...)``, also backwards."""
@@ -338,9 +335,7 @@ class _Needing:
     def _chain(self, node: ast.Attribute) -> None:
         """An attribute: set before in this round, or left by an earlier one where the loop writes it at all."""
         text = dotted(node)
-        root: ast.expr = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
+        root = root_of(node)
         above = self.facts.parent.get(node)
         if not text or not isinstance(root, ast.Name) or (isinstance(above, ast.Call) and above.func is node):
             return  # what a method reads is known of the call

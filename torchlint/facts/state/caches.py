@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import conjuncts, subscripted, walk
+from torchlint.facts.code.tree import conjuncts, is_false, parts_of, subscripted, walk
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.models import Word
 
@@ -29,19 +30,12 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
 
 def _moves_on_change(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
     """Whether a branch runs where a device is not the one that it notes: ``if self.device != device``."""
-    noted = {
-        frozenset({ast.unparse(target), ast.unparse(stmt.value)})
-        for stmt in branch
-        if isinstance(stmt, ast.Assign)
-        for target in stmt.targets
-        if isinstance(target, ast.Attribute)
-    }
+    noted = [(kept, stmt.value) for stmt in branch if isinstance(stmt, ast.Assign) for kept in _stored(stmt)]
     for part, truth in conjuncts(test, True):
         match part:
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(
-                op, ast.NotEq if truth else ast.Eq
-            ):
-                if {ast.unparse(left), ast.unparse(right)} in noted and (_is_device(left) or _is_device(right)):
+            case ast.Compare(left=left, ops=[ast.NotEq() | ast.Eq() as op], comparators=[right]):
+                asks = isinstance(op, ast.NotEq) is truth and (_is_device(left) or _is_device(right))
+                if asks and any(among(kept, (left, right)) and among(value, (left, right)) for kept, value in noted):
                     return True
     return False
 
@@ -57,16 +51,16 @@ def _replaces_unfit(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
     """
     if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.Or):
         return False
-    stored = {ast.unparse(part) for stmt in branch for part in _stored(stmt)}
-    asked = [{ast.unparse(part) for part in walk(part) if isinstance(part, ast.Attribute)} for part in test.values]
+    stored = [part for stmt in branch for part in _stored(stmt)]
     unset = (part.left for part in test.values if isinstance(part, ast.Compare) and _is_unset(part))
-    return any(ast.unparse(left) in stored for left in unset) and not any(map(stored.isdisjoint, asked))
+    asked = (list(walk(part)) for part in test.values)
+    return any(among(left, stored) for left in unset) and all(any(among(s, part) for s in stored) for part in asked)
 
 
 def _stored(stmt: ast.stmt) -> Iterator[ast.expr]:
     """The attributes that a statement gives a value itself."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else ()
-    return (part for target in targets for part in _parts(target) if isinstance(part, ast.Attribute))
+    return (part for target in targets for part in parts_of(target) if isinstance(part, ast.Attribute))
 
 
 def _comes_first(test: ast.expr, facts: FileFacts) -> bool:
@@ -81,20 +75,14 @@ def _comes_first(test: ast.expr, facts: FileFacts) -> bool:
         flag = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
     if not isinstance(flag, ast.Subscript) or not _outlives(flag.value, facts):
         return False
-    text = ast.unparse(flag)
-    return any(
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is False
-        and any(ast.unparse(target) == text for target in node.targets)
-        for node in walk(function.node)
-    )
+    assigned = (node for node in walk(function.node) if isinstance(node, ast.Assign))
+    return any(is_false(node.value) and among(flag, node.targets) for node in assigned)
 
 
 def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int, int]]:
     """Where ``if key in self.tables: return ...`` (or ``continue``) stands in a block, and what fills them last."""
     asked = [
-        (place, ast.unparse(kept))
+        (place, kept)
         for place, stmt in enumerate(block)
         if isinstance(stmt, ast.If) and isinstance(stmt.body[-1], (ast.Return, ast.Continue))
         for kept in _missing_from(ast.UnaryOp(ast.Not(), stmt.test))
@@ -102,8 +90,9 @@ def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int,
     ]
     if not asked:
         return []
-    filled = {text: place for place, stmt in enumerate(block) for text in _filled(stmt)}
-    return [(place, filled[text]) for place, text in asked if text in filled]
+    filled = [(last, kept) for last, stmt in enumerate(block) for kept in _filled(stmt)]
+    ends = ((place, max((last for last, each in filled if alike(each, kept)), default=None)) for place, kept in asked)
+    return [(place, last) for place, last in ends if last is not None]
 
 
 def _missing_from(test: ast.expr) -> Iterator[ast.expr]:
@@ -141,14 +130,10 @@ def _outgrown(test: ast.expr) -> Iterator[tuple[ast.expr, ast.Attribute]]:
 
 def _grows_to(block: Iterable[ast.stmt], size: ast.expr, kept: ast.Attribute, facts: FileFacts) -> bool:
     """Whether statements store a size in the attribute that holds the greatest one, or a method of the class does."""
-    text, given = ast.unparse(kept), ast.unparse(size)
     for node in (node for stmt in block for node in walk(stmt)):
-        if isinstance(node, ast.Assign) and ast.unparse(node.value) == given:
-            if any(ast.unparse(target) == text for target in node.targets):
-                return True
-        if isinstance(node, ast.Call) and any(
-            part is not None and ast.unparse(part) == given for part in _stored_by(node, kept.attr, facts)
-        ):
+        if isinstance(node, ast.Assign) and alike(node.value, size) and among(kept, node.targets):
+            return True
+        if isinstance(node, ast.Call) and among(size, _stored_by(node, kept.attr, facts)):
             return True
     return False
 
@@ -176,20 +161,18 @@ def _fills(block: Iterable[ast.stmt], container: ast.expr, facts: FileFacts) -> 
     """Whether statements store an item in a container that outlives the call."""
     if not _outlives(container, facts):
         return False
-    text = ast.unparse(container)
-    return any(text in _filled(stmt) for stmt in block) or any(
-        text in _filled(method.node)
+    return any(among(container, _filled(stmt)) for stmt in block) or any(
+        among(container, _filled(method.node))
         for stmt in block
         for call in walk(stmt)
         if isinstance(call, ast.Call) and (method := _own_method(call, facts)) is not None
     )
 
 
-def _filled(stmt: ast.AST) -> Iterator[str]:
-    """The containers that a statement stores an item in, as source text."""
-    for node in walk(stmt):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            yield ast.unparse(node.value)
+def _filled(stmt: ast.AST) -> Iterator[ast.expr]:
+    """The containers that a statement stores an item in."""
+    stored = (node for node in walk(stmt) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
+    return (node.value for node in stored)
 
 
 def _outlives(container: ast.expr, facts: FileFacts) -> bool:
@@ -220,19 +203,9 @@ def _rebuilds(block: Sequence[ast.stmt], test: ast.expr) -> bool:
     owners = [_sized(side) for side in sides]
     if isinstance(op, ast.Eq) and isinstance(right, ast.Constant):
         owners.append(_sampled(left))
-    tested = {ast.unparse(owner) for owner in owners if owner is not None}
     targets = [target for stmt in block if isinstance(stmt, ast.Assign) for target in stmt.targets]
-    renewed = {ast.unparse(part) for target in targets for part in _parts(target)}
-    return bool(tested & renewed)
-
-
-def _parts(target: ast.expr) -> Iterator[ast.expr]:
-    """What an assignment gives a value: the target, or each one of several."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for part in target.elts:
-            yield from _parts(part)
-    else:
-        yield target
+    renewed = [part for target in targets for part in parts_of(target)]
+    return any(owner is not None and among(owner, renewed) for owner in owners)
 
 
 def _sampled(node: ast.expr) -> ast.expr | None:

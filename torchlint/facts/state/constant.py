@@ -13,6 +13,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.values.signatures import starred
@@ -73,7 +74,7 @@ class Constants(Fact):
         name = self.project.qualified(facts, node.func) or ""
         pure = name.startswith(("math.", "builtins.")) and (name.startswith("math.") or name.partition(".")[2] in _PURE)
         pure = pure or name in ("torch.device", "numpy.log", "numpy.sqrt", "numpy.exp", "numpy.prod")
-        return pure and self._all(facts, [*node.args, *(k.value for k in node.keywords)])
+        return pure and self._all(facts, arguments_of(node))
 
     def _name(self, facts: FileFacts, node: ast.Name) -> bool:
         reach = self.project.reaching(facts, node)
@@ -138,7 +139,8 @@ class Constants(Fact):
             return False
         base = node.value
         owner = facts.scope_of(node).owner
-        if isinstance(base, ast.Name) and owner is not None and base.id == _self_name(facts, node):
+        method = facts.scope_of(node).method
+        if isinstance(base, ast.Name) and owner is not None and method is not None and base.id == method.self_name:
             return self._never_rebound(owner, node.attr)
         if isinstance(base, ast.Name):
             return bool(_SETTINGS.match(base.id)) and self._name(facts, base)
@@ -161,13 +163,6 @@ class Constants(Fact):
             for method in cls.inner
             if method.kind == "function"
         )
-
-
-def _self_name(facts: FileFacts, node: ast.AST) -> str:
-    scope: Scope | None = facts.scope_of(node)
-    while scope is not None and scope.method_of is None:
-        scope = scope.parent
-    return scope.self_name if scope is not None else ""
 
 
 def _is_flag(bindings: Sequence[Binding]) -> bool:

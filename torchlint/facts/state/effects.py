@@ -17,6 +17,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.nesting import body_of, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
+from torchlint.facts.code.tree import root_of
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, method_names
@@ -195,7 +196,7 @@ class Sides(Fact):
         while not (text := dotted(node)):
             if isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
                 node = node.value
-            elif is_super(node) and (owner := _owning_method(facts, node)) is not None:
+            elif is_super(node) and (owner := facts.scope_of(node).method) is not None:
                 return frozenset({owner.self_name})
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 node = node.func.value
@@ -207,10 +208,7 @@ class Sides(Fact):
 
     def canonical(self, facts: FileFacts, node: ast.expr, text: str) -> str:
         """The text of a chain; where its first name only stands for another chain, with that chain in its place."""
-        root = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        value = self.project.reaching(facts, root).value
+        value = self.project.reaching(facts, root_of(node)).value
         longer = dotted(value) if isinstance(value, ast.Attribute) else ""
         return longer + text[len(text.partition(".")[0]) :] if longer else text
 
@@ -259,14 +257,6 @@ class Sides(Fact):
         else:
             node = passed(target, root, Caller(facts, call, 1 if own else 0))
         return self._texts(facts, node) if node is not None else frozenset()
-
-
-def _owning_method(facts: FileFacts, node: ast.AST) -> Scope | None:
-    """The method whose code a node belongs to, also in functions nested in it."""
-    scope: Scope | None = facts.scope_of(node)
-    while scope is not None and scope.method_of is None:
-        scope = scope.parent
-    return scope
 
 
 def _both(effects: Effects) -> tuple[frozenset[str], frozenset[str]]:

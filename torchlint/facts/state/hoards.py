@@ -9,7 +9,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import subscripted, walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -20,6 +20,16 @@ _ADDING = method_names("list deque", adds="element", at=False)
 _READING = method_names("list deque dict", removes=False, reorders=False)
 _READERS = frozenset({"builtins", "numpy", "torch", "statistics", "math", "random"})
 _DRAWS = function_names("random numpy.random torch", draws=("items", "integer"))
+_LOOKS = (
+    ast.Compare,
+    ast.For,
+    ast.comprehension,
+    ast.If,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.FormattedValue,
+    ast.IfExp,
+)
 _DATASETS = function_names(loads="items")
 _TENSORS = function_names(loads="tensors")
 
@@ -82,13 +92,8 @@ class Hoards(Fact):
         func = call.func
         if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or len(call.args) != 1:
             return None
-        base: ast.expr = func.value
-        while isinstance(base, ast.Subscript):
-            base = base.value
-        scope = facts.scope_of(call).function
-        if not isinstance(base, ast.Attribute) or not isinstance(base.value, ast.Name) or scope.owner is None:
-            return None
-        return base if base.value.id == scope.self_name else None
+        base = subscripted(func.value)
+        return base if isinstance(base, ast.Attribute) and facts.is_own(base) else None
 
     def _empty(self, facts: FileFacts, value: ast.expr | None) -> bool:
         """Whether an expression makes an empty list or dictionary without a bound."""
@@ -130,17 +135,7 @@ class Hoards(Fact):
         if isinstance(above, ast.Call):
             name = self.values.project.qualified(facts, above.func) or ""
             return name.partition(".")[0] in _READERS
-        reads = (
-            ast.Compare,
-            ast.For,
-            ast.comprehension,
-            ast.If,
-            ast.BoolOp,
-            ast.UnaryOp,
-            ast.FormattedValue,
-            ast.IfExp,
-        )
-        return isinstance(above, reads) or (isinstance(current, ast.Subscript) and _is_read_out(current))
+        return isinstance(above, _LOOKS) or (isinstance(current, ast.Subscript) and _is_read_out(current))
 
 
 def _is_read_out(node: ast.Subscript) -> bool:

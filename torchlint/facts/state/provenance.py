@@ -81,7 +81,7 @@ class Provenance(Fact):
         """Whether a statement above in the same function sets an attribute of ``self``, or calls a method that does."""
         function = facts.scope_of(node).function
         owner = function.method_of
-        if owner is None or not isinstance(node.value, ast.Name) or node.value.id != function.self_name:
+        if owner is None or not facts.is_own(node):
             return False
         setters = {
             store.scope.function.name

@@ -88,8 +88,7 @@ class Queues(Fact):
 
     def _of_ring(self, facts: FileFacts, node: ast.Attribute) -> bool:
         """Whether an attribute of a ring buffer's own object counts what it holds, or all it can."""
-        own = facts.scope_of(node).function.self_name
-        return isinstance(node.value, ast.Name) and node.value.id == own and bool(own) and self._ring(facts, node)
+        return facts.is_own(node) and self._ring(facts, node)
 
     def _ring(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether a node stands in a class that writes round and round, over places not known to be few."""

@@ -12,6 +12,7 @@ from dataclasses import field
 
 from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_super
 from torchlint.facts.code.nesting import code_of, nodes_of
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.state.escape import Escapes, is_in_place
 from torchlint.facts.state.replaced import Replaced
 from torchlint.facts.values.spaces import is_space
@@ -204,7 +205,7 @@ class Sealed(Escapes):
 
     def _library(self, facts: FileFacts, call: ast.Call, name: str, within: set[ast.AST]) -> bool:
         """Whether a function of a library is known to keep nothing, and so is all that it may run."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = arguments_of(call)
         last = name.rpartition(".")[2]
         if name.startswith("builtins."):
             if last in _HIDDEN or "." in name.removeprefix("builtins."):
@@ -272,7 +273,7 @@ class Sealed(Escapes):
             return False
         name = self.project.qualified(facts, node.func) or ""
         if name.startswith("torch.distributions."):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = arguments_of(node)
             return all(self._untouched(facts, part, within) for part in given)
         targets = self.graph.sure(node)
         return bool(targets) and all(self._gives_fresh(target) for target in targets)
@@ -327,5 +328,5 @@ def _operands(part: ast.AST) -> list[ast.expr]:
     if isinstance(part, ast.withitem):
         return [part.context_expr]
     if isinstance(part, ast.Call):
-        return [*part.args, *(keyword.value for keyword in part.keywords)]
+        return arguments_of(part)
     return [part.value] if isinstance(part, (ast.Subscript, ast.Attribute, ast.Starred, ast.FormattedValue)) else []

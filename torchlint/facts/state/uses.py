@@ -6,7 +6,7 @@ import ast
 
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.tree import subscripted, walk
+from torchlint.facts.code.tree import subscripted, unpacked_to, walk
 
 
 def mutated(facts: FileFacts, node: ast.expr) -> bool:
@@ -43,15 +43,6 @@ def accumulated(facts: FileFacts, node: ast.expr) -> bool:
 
 def _target(facts: FileFacts, node: ast.expr) -> tuple[ast.AST, ast.expr | None]:
     """The statement that assigns an expression, and the one thing that it assigns it to."""
-    parent: ast.AST = facts.parent.get(node, node)
-    held: ast.expr | None = None
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-        held = parent.targets[0]
-    elif isinstance(parent, ast.AnnAssign):
-        held = parent.target
-    elif isinstance(parent, ast.Tuple) and isinstance(around := facts.parent.get(parent), ast.Assign):
-        targets = around.targets[0]
-        if len(around.targets) == 1 and isinstance(targets, ast.Tuple) and len(targets.elts) == len(parent.elts):
-            held = targets.elts[parent.elts.index(node)]
-            parent = around
-    return parent, held
+    stmt = facts.statement(node)
+    held = list(unpacked_to(stmt, node)) if isinstance(stmt, (ast.Assign, ast.AnnAssign)) else []
+    return stmt or node, held[0] if len(held) == 1 else None

@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.facts.values.signatures import rules, starred, table
@@ -83,7 +84,8 @@ def tree_of(project: Project, facts: FileFacts, node: ast.expr | None) -> ast.ex
 
 def _given_back(project: Project, function: Scope) -> str:
     """The parameter that a function gives back: ``model`` of what only adds adapters, ``x`` of ``x.flatten(0, 1)``."""
-    parts = (tree_of(project, function.file, each.value) or _unshaped(each.value) for each in function.returns)
+    given_back = (each.value for each in function.returns)
+    parts = [node and (tree_of(project, function.file, node) or receiver_of(node, _VIEWS)) for node in given_back]
     given = {part.id if isinstance(part, ast.Name) else "" for part in parts}
     name = given.pop() if len(given) == 1 else ""
     bound = function.bindings.get(name, ())
@@ -94,13 +96,6 @@ def _given_back(project: Project, function: Scope) -> str:
 def _as_it_came(function: Scope) -> bool:
     """Whether a function gives a parameter back in no other shape."""
     return all(isinstance(each.value, ast.Name) for each in function.returns)
-
-
-def _unshaped(node: ast.expr | None) -> ast.expr | None:
-    """What stands before methods that give a tensor another shape: ``x`` of ``x.transpose(0, 1).flatten(1)``."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-        node = node.func.value
-    return node
 
 
 def _reshaped(value: Value) -> Value:

@@ -37,20 +37,10 @@ _DEVICE_NAME = regex(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 
 # Methods that neither arrays nor containers have; with ``dim=`` (arrays say ``axis=``) also those that reduce.
 _TENSOR_ONLY = frozenset(
-    {
-        *(
-            "gather",
-            "scatter",
-            "scatter_add",
-            "index_select",
-            "expand_as",
-            "permute",
-            "clamp",
-            "clamp_min",
-            "clamp_max",
-        ),
-        *("log_softmax", "logsumexp", "masked_select", "addmm", "bmm", "index_add", "index_fill", "type_as", "detach_"),
-    }
+    """
+    gather scatter scatter_add index_select expand_as permute clamp clamp_min clamp_max log_softmax logsumexp
+    masked_select addmm bmm index_add index_fill type_as detach_
+    """.split()
 )
 # What iteration gives over methods that nothing but modules have.
 _OF_MODULES = {"parameters": TENSOR, "named_parameters": tuple_of(STRING, TENSOR)}

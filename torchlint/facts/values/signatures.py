@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.tree import arguments_of
 from torchlint.rule import Device, Kind, Value
 
 Of = Callable[[ast.expr], Value]
@@ -57,7 +58,7 @@ def starred(call: ast.Call) -> bool:
 
 def operands(call: ast.Call, of: Of) -> list[Value]:
     """The values of all arguments that are not hidden behind a star."""
-    return [of(arg) for arg in [*call.args, *(k.value for k in call.keywords)] if not isinstance(arg, ast.Starred)]
+    return [of(arg) for arg in arguments_of(call) if not isinstance(arg, ast.Starred)]
 
 
 def dtype_of(value: Value) -> str | None:

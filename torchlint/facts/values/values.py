@@ -47,6 +47,9 @@ from torchlint.late import dataclass
 from torchlint.models import Row
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+# Kinds of which callers say more than an annotation.
+_OPEN = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE})
+
 
 @dataclass(eq=False, slots=True)
 class Values(Fact):
@@ -393,14 +396,7 @@ class Values(Fact):
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
-        if annotated.known and annotated.kind not in (
-            Kind.LIST,
-            Kind.TUPLE,
-            Kind.DICT,
-            Kind.TENSOR,
-            Kind.NDARRAY,
-            Kind.DEVICE,
-        ):
+        if annotated.known and annotated.kind not in _OPEN:
             return annotated
         scope = binding.scope
         if scope is None:
