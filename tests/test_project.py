@@ -10,8 +10,8 @@ from linting import lint
 from projects import Code
 
 from torchlint.facts.code.exporting import exported
+from torchlint.facts.code.graph import components
 from torchlint.facts.code.linking import module_name
-from torchlint.facts.code.project import components
 
 NET = "class Net:\n    def forward(self):\n        return 1\n\ndef head():\n    return 2\n"
 

@@ -156,7 +156,7 @@ class HostIndices(Finder):
         every = mentions_of(facts, facts.scope_of(name).function.node, name.id)
         others = [each for each in every if isinstance(each.ctx, ast.Load) and each not in inside]
         unread = not any(binding in self.project.reaching(facts, each).bindings for each in others)
-        stays = unread and binding.how is Bind.ASSIGN and not _is_typed(facts.scope_of(name).function)
+        stays = unread and binding.how is Bind.ASSIGN and not facts.scope_of(name).function.annotated
         target = name.id if stays else fresh_name(facts, name, f"{name.id}_on_device")
         anchor = _anchor(first, members)
         moved = ""
@@ -347,15 +347,6 @@ def _is_conditional(facts: FileFacts, node: ast.AST, block: Sequence[ast.stmt]) 
         if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
             return False
     return False
-
-
-def _is_typed(function: Scope) -> bool:
-    """Whether a function has annotations: in its code a name keeps its type."""
-    node = function.node
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return False
-    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    return node.returns is not None or any(each.annotation is not None for each in every)
 
 
 def _is_repeated(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:

@@ -11,6 +11,7 @@ from torchlint.facts.values.subscripts import tensor_bounds, tensor_indices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Device, Value
+from torchlint.rule.site import Site
 
 
 @dataclass(eq=False, slots=True)
@@ -31,3 +32,8 @@ class ScalarIndices(Finder):
         """The bounds of slices that are tensors off the host, of which Python reads the number."""
         found = tensor_bounds(self.values, file, node)
         return (bound for bound in found if bound.device is not Device.CPU and not bound.has_axes)
+
+
+def is_bounded(site: Site) -> bool:
+    """Whether a subscript has a slice of which a tensor off the host is a bound."""
+    return isinstance(site.twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, site.twin))

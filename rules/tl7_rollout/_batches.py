@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -55,12 +56,7 @@ class Batches(Fact):
 
     def _meant(self, facts: FileFacts, node: ast.expr) -> ast.expr | None:
         """The expression, or what the one assignment to a name gives it."""
-        if not isinstance(node, ast.Name):
-            return node
-        bindings = self.project.reaching(facts, node).bindings
-        if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
-            return None
-        return bindings[0].value
+        return self.project.reaching(facts, node).value if isinstance(node, ast.Name) else node
 
     def _takes_apart(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a loop over the batches goes over the numbers of a batch, for which lists are right.
@@ -75,8 +71,8 @@ class Batches(Fact):
         overs = (node.iter for node in own if isinstance(node, (ast.For, ast.comprehension)))
         return any(isinstance(over, ast.Name) and self._is_bound_by(facts, over, loops) for over in overs)
 
-    def _is_bound_by(self, facts: FileFacts, name: ast.Name, loops: list[ast.For]) -> bool:
-        return any(binding.stmt in loops for binding in self.project.reaching(facts, name).bindings)
+    def _is_bound_by(self, facts: FileFacts, name: ast.Name, stmts: Sequence[ast.AST]) -> bool:
+        return any(binding.stmt in stmts for binding in self.project.reaching(facts, name).bindings)
 
     def _goes_over(self, facts: FileFacts, loop: ast.For, call: ast.Call, assigned: ast.AST | None) -> bool:
         """Whether the head of a loop holds a call, or a name that a statement gives what the call makes."""
@@ -84,6 +80,6 @@ class Batches(Fact):
             if part is call:
                 return True
             if isinstance(part, ast.Name) and isinstance(assigned, ast.Assign):
-                if any(binding.stmt is assigned for binding in self.project.reaching(facts, part).bindings):
+                if self._is_bound_by(facts, part, [assigned]):
                     return True
         return False

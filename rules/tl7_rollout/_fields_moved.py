@@ -183,10 +183,7 @@ def _is_store(node: ast.Name | ast.Attribute | ast.Subscript) -> bool:
 
 def _names(facts: FileFacts, moved: MovedFields) -> Iterator[str]:
     """What the moved fields are called: as before, in a function with types otherwise."""
-    node = facts.scope_of(moved.unpacked).function.node
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    typed = node.returns is not None or any(each.annotation is not None for each in every)
+    typed = facts.scope_of(moved.unpacked).function.annotated
     for field in moved.fields:
         yield fresh_name(facts, moved.unpacked, f"{field.name}_on_device") if typed else field.name
 

@@ -12,8 +12,9 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, arguments, passed, stores_of
 from torchlint.facts.code.file_edits import FileEdits
+from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
-from torchlint.facts.code.project import Project, components
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
 from torchlint.facts.code.relaying import NAMING, meant
 from torchlint.facts.values.join import PARTIAL, STARRED
@@ -486,3 +487,10 @@ def _callable_names(project: Project) -> set[str]:
             if scope.kind == "class":
                 names.update(scope.stores, scope.bindings)
     return names
+
+
+def components(project: Project) -> dict[str, frozenset[str]]:
+    """For every file the files it is connected with by imports in either direction, itself included."""
+    # A default of torch that one file sets holds in all, but lets none call another.
+    groups = connected({file.path: (*file.imports, *file.star_imports) for file in project.files.values()})
+    return {path: group for group in groups for path in group}

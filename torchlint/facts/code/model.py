@@ -144,6 +144,15 @@ class Scope:
         return scope
 
     @property
+    def annotated(self) -> bool:
+        """Whether it is a function with annotations: in its code a name keeps its type."""
+        node = self.node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        return node.returns is not None or any(each.annotation is not None for each in every)
+
+    @property
     def results(self) -> list[ast.expr]:
         """What it returns: the values of its ``return`` statements, of a lambda its body."""
         if isinstance(self.node, ast.Lambda):

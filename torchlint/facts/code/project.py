@@ -14,7 +14,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.backends import Backends
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.hierarchy import hierarchy
-from torchlint.facts.code.linking import Modules, connected
+from torchlint.facts.code.linking import Modules
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
@@ -327,11 +327,10 @@ class Project(Fact):
 
     def related(self, cls: str, other: str) -> bool:
         """Whether an object may be an instance of both classes."""
-        found = self._related.get((cls, other))
-        if found is None:
+        if (cls, other) not in self._related:
             line = (cls, *(each.dotted for each in self.descendants(cls)))
-            found = self._related[cls, other] = any(other in self.ancestry(each) for each in line)
-        return found
+            self._related[cls, other] = any(other in self.ancestry(each) for each in line)
+        return self._related[cls, other]
 
     def inherits(self, cls: str, method: Scope) -> bool:
         """Whether a method may run on an object of exactly this class, whatever order its bases have."""
@@ -494,10 +493,3 @@ def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:
                     project.methods.setdefault(scope.name, []).append(scope)
     project.settle()
     return project
-
-
-def components(project: Project) -> dict[str, frozenset[str]]:
-    """For every file the files it is connected with by imports in either direction, itself included."""
-    # A default of torch that one file sets holds in all, but lets none call another.
-    groups = connected({file.path: (*file.imports, *file.star_imports) for file in project.files.values()})
-    return {path: group for group in groups for path in group}

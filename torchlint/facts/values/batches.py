@@ -17,7 +17,7 @@ Item = ast.Subscript | ast.Attribute
 
 
 @dataclass(eq=False, slots=True)
-class Batches:
+class BatchItems:
     """Answers whether an expression is an item of a batch of tensors, or computed from such items and numbers.
 
     A batch is what a framework hands to a method that trains on batches, a dict whose items were all moved to a device,

@@ -18,7 +18,7 @@ from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.annotations import is_typed_dict
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.batches import Batches, moves_item
+from torchlint.facts.values.batches import BatchItems, moves_item
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
 from torchlint.facts.values.handed import returned_at, tree_of
 from torchlint.facts.values.join import (
@@ -59,10 +59,10 @@ class CallValues:
 
     ask: Ask
     envs_return_arrays: Callable[[], bool]
-    _batches: Batches = field(init=False)
+    _batches: BatchItems = field(init=False)
 
     def __post_init__(self) -> None:
-        self._batches = Batches(self.ask)
+        self._batches = BatchItems(self.ask)
 
     def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
         """The value of a call."""
