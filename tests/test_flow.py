@@ -67,10 +67,11 @@ ONE_EXPRESSION = {
     "torch.arange(x.item())": {"SIZE"},
     "torch.full((3,), 0.0) + x.item()": {"TENSOR"},
     "torch.tensor(x.item())": {"TENSOR"},
-    "torch.tensor([x.item()])": {"TENSOR", "COLLECTED"},
+    "torch.tensor([x.item()])": set(),
+    "torch.tensor([x.item()], device='cuda')": {"TENSOR"},
     "print(torch.tensor([x.item()]).mean().item())": {"LOGGED"},
     "print(torch.mean(torch.tensor([x.item()])))": {"LOGGED"},
-    "torch.tensor([x.item()]).mean(dim=0) * table": {"TENSOR", "COLLECTED"},
+    "torch.tensor([x.item()]).mean(dim=0) * table": {"TENSOR"},
     "range(x.item())": {"SIZE"},
     "sorted([x.item(), 1])": {"HOST"},
     "math.sqrt(x.item())": set(),
@@ -121,6 +122,10 @@ def test_decisions_in_code_that_often_runs(text: str) -> None:
 def test_indices_in_code_that_often_runs(text: str) -> None:
     assert ends_in_an_update(text) == {"INDEX"}
     assert ends(text) == {"LOGGED"}  # what seldom runs needs the number as seldom as a log does
+
+
+def test_numbers_that_an_update_collects_for_a_tensor() -> None:
+    assert ends_in_an_update("y = [x.item(), 2]; torch.tensor(y)") == {"TENSOR", "COLLECTED"}
 
 
 def test_decisions_that_are_seldom_taken_are_like_a_log() -> None:
@@ -221,7 +226,7 @@ CONTAINERS = {
         "def f(y):\n    y.append(x.item())\nz, w = [], []\nf(z)\nprint(w)",
         set(),
     ),
-    "a list turned into a tensor": ("y = []\ny.append(x.item())\ntorch.tensor(y)", {"TENSOR", "COLLECTED"}),
+    "a list turned into a tensor": ("y = []\ny.append(x.item())\ntorch.tensor(y)", {"TENSOR"}),
 }
 CALLS = {
     "returned to a caller": ("def f():\n    return x.item()\nprint(f())", {"LOGGED"}),
