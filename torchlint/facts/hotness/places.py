@@ -265,6 +265,13 @@ class Places:
             self._open -= 1
         before.hold(local, stmt, index)
 
+    def _mark_rounds(self, local: Local, facts: FileFacts, loop: ast.AST) -> None:
+        """Note a loop that makes a token, or takes a sample of a rollout, in each round."""
+        if local.token is None and self._makes_tokens(facts, loop):
+            local.token = loop
+        if local.sample is None and loop not in self.roots.episodes and self._samples.of(facts, loop):
+            local.sample = loop
+
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in what is around it; of a statement without what stands before it in its block."""
         local = Local()
@@ -280,10 +287,7 @@ class Places:
             if current is None or current is scope.node:
                 break
             if runs_each_time(current, child):
-                if local.token is None and self._makes_tokens(facts, current):
-                    local.token = current
-                if local.sample is None and current not in self.roots.episodes and self._samples.of(facts, current):
-                    local.sample = current
+                self._mark_rounds(local, facts, current)
                 if current in self.roots.loops:
                     if last is not None:
                         local.hold(self.guards.of(LEAVES_LOOP), last)
@@ -301,8 +305,7 @@ class Places:
             elif isinstance(current, (ast.comprehension, *COMPREHENSIONS)):
                 if not fans_out(node, current) and _runs_per_element(current, child, facts.parent.get(current)):
                     self._goes_over(local, current)
-                    if local.sample is None and self._samples.of(facts, current):
-                        local.sample = current
+                    self._mark_rounds(local, facts, current)
             else:
                 if child in self.roots.aside:
                     local.hold(self.guards.of(OTHER_COMMAND), current)

@@ -104,6 +104,11 @@ class CallValues:
             return moved if moved is None or moved.kind is Kind.INSTANCE else UNKNOWN
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
+        return self._by_what_it_calls(facts, node, name)
+
+    def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
+        """The value of a call of a function of a library or of the project, of a class, or of a method."""
+        project = self.ask.project
         if name is not None:
             known = library_call(name, node, self.ask.knower(facts))
             if known is not None:
