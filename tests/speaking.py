@@ -129,7 +129,7 @@ def forks():
 
 
 def command_of(python, env):
-    """How a server is started: anew in another environment."""
+    """How a server is started: by a new interpreter where its environment is another one."""
     if python == sys.executable and env is ENV:
         return str(python), "-S", str(FORKING), forks()[0], "server"
     return str(python), "-m", "torchlint", "server"
