@@ -195,8 +195,8 @@ HAND_MUTANTS = (
     HandMutant(
         "settings of a remote call are taken for what it runs",
         "torchlint/facts/code/relaying.py",
-        "inner.func.attr in _CONFIGURES",
-        "inner.func.attr not in _CONFIGURES",
+        "return receiver_of(func.value, _CONFIGURES)",
+        "return func.value",
         "test_trainers.py::test_a_relayed_call_makes_the_actor_and_a_method_of_that_name_relays_nothing",
     ),
     HandMutant(

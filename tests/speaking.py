@@ -2,8 +2,12 @@
 
 import asyncio
 import os
+import subprocess
 import sys
+import tempfile
 from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
 
 from conftest import PATIENCE, ROOT
 from lsprotocol import types
@@ -108,11 +112,34 @@ class Client(LanguageClient):
         return await self.text_document_hover_async(params)
 
 
+FORKING = Path(__file__).with_name("forking.py")
+
+
+@cache
+def forks():
+    """The socket at which a process waits that has imported the server; it ends with this process.
+
+    A server that is forked from it is one process of its own, without the second that the imports take.
+    """
+    path = Path(tempfile.mkdtemp(prefix="forks")) / "socket"
+    command = [sys.executable, str(FORKING), "--serve", str(path)]
+    waiting = subprocess.Popen(command, env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert waiting.stdout.readline() == b"ready\n"
+    return str(path), waiting  # whose standard input stays open for as long as it is kept
+
+
+def command_of(python, env):
+    """How a server is started: by a new interpreter where its environment is another one."""
+    if python == sys.executable and env is ENV:
+        return str(python), "-S", str(FORKING), forks()[0], "server"
+    return str(python), "-m", "torchlint", "server"
+
+
 @asynccontextmanager
 async def client_of(folder, *, resolve=True, units=None, python=sys.executable, env=ENV):
     """A client whose server runs in a folder, started and shut down."""
     client = Client()
-    await client.start_io(str(python), "-m", "torchlint", "server", env=env, cwd=str(folder))
+    await client.start_io(*command_of(python, env), env=env, cwd=str(folder))
     action = types.CodeActionClientCapabilities(
         resolve_support=types.ClientCodeActionResolveOptions(["edit"]) if resolve else None
     )

@@ -1,5 +1,6 @@
 """The pages of the documentation site, without MkDocs: every rule has one, and links lead somewhere."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -94,16 +95,15 @@ def test_links_out_of_the_documents_lead_to_pages_of_files(tmp_path: Path):
     )
 
 
-def test_what_commands_print_is_shown_as_they_print_it():
-    text = shown(
-        "before\n\n<!-- run: check --isolated --select TL101 agent.py (first 2 lines) -->\n",
-        ROOT / "examples" / "agent",
-    )
+def test_what_commands_print_is_shown_as_they_print_it(tmp_path):
+    """In a copy of the example: where it lies, the whole repository is its project."""
+    agent = shutil.copytree(ROOT / "examples" / "agent", tmp_path / "agent", ignore=shutil.ignore_patterns("__py*"))
+    text = shown("before\n\n<!-- run: check --isolated --select TL101 agent.py (first 2 lines) -->\n", agent)
     assert "$ torchlint check --isolated --select TL101 agent.py" in text
     assert "TL101" in text
     assert "\n\n" not in text.split('<div class="tl-terminal">')[1].split("$ torchlint")[0]
     with pytest.raises(RuntimeError, match="no rule matches"):
-        shown("<!-- run: check --isolated --select TL9999 agent.py -->", ROOT / "examples" / "agent")
+        shown("<!-- run: check --isolated --select TL9999 agent.py -->", agent)
 
 
 @pytest.mark.parametrize("page", sorted(SITE.written))
