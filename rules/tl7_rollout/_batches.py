@@ -6,7 +6,7 @@ import ast
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import code_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -24,11 +24,11 @@ def drawn_from(site: Site, call: cst.Call) -> str | None:
     A list of the numbers of a range is what a ``SequentialSampler`` gives.
     """
     twin = site.expression(call)
-    return site.fact(Batches).drawn_from(site.file, twin) if isinstance(twin, ast.Call) else None
+    return site.fact(DrawnBatches).drawn_from(site.file, twin) if isinstance(twin, ast.Call) else None
 
 
 @dataclass(eq=False, slots=True)
-class Batches(Fact):
+class DrawnBatches(Fact):
     """Answers what samplers of batches go over, also behind names."""
 
     project: Project
@@ -57,10 +57,7 @@ class Batches(Fact):
         """The expression, or what the one assignment to a name gives it."""
         if not isinstance(node, ast.Name):
             return node
-        bindings = self.project.reaching(facts, node).bindings
-        if len(bindings) != 1 or bindings[0].how is not Bind.ASSIGN or bindings[0].path:
-            return None
-        return bindings[0].value
+        return self.project.reaching(facts, node).value
 
     def _takes_apart(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a loop over the batches goes over the numbers of a batch, for which lists are right.
