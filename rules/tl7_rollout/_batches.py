@@ -25,11 +25,11 @@ def drawn_from(site: Site, call: cst.Call) -> str | None:
     A list of the numbers of a range is what a ``SequentialSampler`` gives.
     """
     twin = site.expression(call)
-    return site.fact(Batches).drawn_from(site.file, twin) if isinstance(twin, ast.Call) else None
+    return site.fact(DrawnBatches).drawn_from(site.file, twin) if isinstance(twin, ast.Call) else None
 
 
 @dataclass(eq=False, slots=True)
-class Batches(Fact):
+class DrawnBatches(Fact):
     """Answers what samplers of batches go over, also behind names."""
 
     project: Project

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Container
 
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
@@ -304,12 +304,15 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
 def _is_filled_outside(name: ast.Name, facts: FileFacts) -> bool:
     """Whether a name means a variable of the module, or of a function around, that the function fills."""
     scope = facts.scope_of(name).function
-    if name.id in scope.globals:
-        return True
-    outer = scope.parent if name.id not in scope.bindings else None
-    while outer is not None and name.id not in outer.bindings:
-        outer = outer.parent
-    return outer is not None and outer.kind == "function" and name.id in outer.shared
+    owner = _owner(scope, name.id)
+    if name.id in scope.globals or owner is None or owner is scope:
+        return name.id in scope.globals
+    return owner.kind == "function" and name.id in owner.shared
+
+
+def _owner(scope: Scope | None, name: str) -> Scope | None:
+    """The innermost of a scope and those around it that binds a name."""
+    return scope if scope is None or name in scope.bindings else _owner(scope.parent, name)
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import dropwhile
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, root_of, walk
@@ -87,8 +87,7 @@ class Elements(Fact):
 
     def _counted_by(self, facts: FileFacts, index: ast.Name, loops: list[LoopNode]) -> ast.Name:
         """The name that a loop counts, of an index computed from it: ``i`` of ``k = n - i - 1``; else the index."""
-        bindings = self.project.reaching(facts, index).bindings
-        value = bindings[0].value if len(bindings) == 1 and bindings[0].how is Bind.ASSIGN else None
+        value = self.project.reaching(facts, index).value
         if not isinstance(value, ast.BinOp) or any(isinstance(part, ast.Subscript) for part in walk(value)):
             return index
         if not all(isinstance(part.op, (ast.Add, ast.Sub)) for part in walk(value) if isinstance(part, ast.BinOp)):
@@ -220,33 +219,35 @@ class Elements(Fact):
 def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> int:
     """How many operations on elements read neither what goes from round to round nor what is computed from it."""
     stmts = [part for part in parts if isinstance(part, (ast.Assign, ast.AugAssign))]
-    late = {name for stmt in carrying for name in _set_by(stmt)}
+    late = [target for stmt in carrying for target in _set_by(stmt)]
     while True:
-        more = {name for stmt in stmts if _reads_any(stmt.value, late) for name in _set_by(stmt)}
-        if more <= late:
+        more = [target for stmt in stmts if _reads_any(stmt.value, late) for target in _set_by(stmt)]
+        new = [target for target in more if not among(target, late)]
+        if not new:
             break
-        late |= more
-    taken = [stmt for stmt in stmts if any(isinstance(part, ast.Subscript) for part in walk(stmt.value))]
-    made = {name for stmt in taken for name in _set_by(stmt)}
+        late += new
+    made = [target for stmt in stmts if _takes(stmt.value) for target in _set_by(stmt)]
     operations = (part for part in parts if isinstance(part, ast.BinOp) and not _reads_any(part, late))
-    return sum(
-        any(isinstance(part, ast.Subscript) for part in walk(operation)) or _reads_any(operation, made)
-        for operation in operations
-    )
+    return sum(_takes(operation) or _reads_any(operation, made) for operation in operations)
 
 
-def _set_by(stmt: ast.stmt) -> Iterator[str]:
-    """The names that a statement sets, and those of the collections that it writes to."""
+def _set_by(stmt: ast.stmt) -> Iterator[ast.expr]:
+    """The names that a statement sets, and the collections that it writes to."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
     for target in targets:
         if isinstance(target, ast.Name):
-            yield target.id
-        elif isinstance(target, ast.Subscript) and isinstance(root_of(target), ast.Name):
-            yield ast.unparse(target.value)
+            yield target
+        elif isinstance(target, ast.Subscript):
+            yield target.value
 
 
-def _reads_any(node: ast.expr, texts: Container[str]) -> bool:
-    return any(isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) in texts for part in walk(node))
+def _takes(node: ast.expr) -> bool:
+    """Whether an expression takes something out of a collection."""
+    return any(isinstance(part, ast.Subscript) for part in walk(node))
+
+
+def _reads_any(node: ast.expr, others: Sequence[ast.expr]) -> bool:
+    return any(isinstance(part, (ast.Name, ast.Attribute)) and among(part, others) for part in walk(node))
 
 
 def _is_read(node: ast.Name | ast.Subscript) -> bool:
