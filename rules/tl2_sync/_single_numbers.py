@@ -160,7 +160,7 @@ class Tensors(Fact):
             case ast.Call(func=ast.Attribute(value=scaler, attr=name), args=[inner], keywords=[]):
                 value = self.values.of(facts, scaler)
                 scales = all(name in method_names(cls, scales=True) for cls in value.name.split("|"))
-                return inner if value.kind is Kind.INSTANCE and scales else node
+                return inner if value.kind is Kind.INSTANCE and scales and not value.derived else node
         return node
 
     def _was_summed(self, facts: FileFacts, node: ast.expr) -> bool:
