@@ -156,8 +156,8 @@ class ScalarReadback(Rule):
     and the like), where no file of the program mentions complex numbers and it is not a library, or where `backward()`
     ran before of a sum of which the tensor is an operand, or it is computed from a minimum, a maximum or what `clamp`
     gives: all of these raise for complex numbers. Numbers that are read together prove each other, too: where a mean
-    and a maximum of one tensor are among them, it holds floating-point numbers, or one of them raises. A tensor that is not
-    proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
+    and a maximum of one tensor are among them, it holds floating-point numbers, or one of them raises. A tensor that
+    is not proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
     A comprehension that reads a number from each tensor of a list or dict becomes one read, which is proven in the same
