@@ -17,6 +17,7 @@ from torchlint.rule import Change, Fix, Kind, Site
 from torchlint.rule.build import module_for, only_reads, source
 from torchlint.rule.convert import FLOATING
 
+from ._mask_counts import MaskCounts
 from ._single_numbers import Tensors
 
 _DOUBT = "the mask has the shape of the tensors"
@@ -246,12 +247,15 @@ def _reduced(site: Site, node: cst.Subscript) -> Fix | None:
     torch, imports = module_for(site, "torch", "torch")
     text = f"{torch}.where({source(mask)}, {found.selected}, 0).sum()"
     changes: tuple[Change, ...] = (Change.ROUNDING,)
+    behind: tuple[tuple[ast.stmt, str], ...] = ()
     if mean:
-        text = f"{text} / {source(mask)}.sum()"
+        counted, behind = site.fact(MaskCounts).of(site.file, site.expression(mask))
+        text = f"{text} / {counted or source(mask) + '.sum()'}"
         text = f"({text})" if _is_operand(site, found.call) else text
         changes = (Change.ROUNDING, Change.NONFINITE)
     doubt = _doubt(site, mask, list(found.tensors))
-    return Fix("reduce all of it, zero where the mask is not", ((found.call, text),), changes, doubt, imports)
+    message = "reduce all of it, zero where the mask is not"
+    return Fix(message, ((found.call, text),), changes, doubt, imports, behind=behind)
 
 
 def _extreme(site: Site, found: _Reduction, mask: cst.BaseExpression) -> Fix | None:

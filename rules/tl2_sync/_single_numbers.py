@@ -10,14 +10,15 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.earlier import used_before
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import is_above
 from torchlint.facts.code.project import Project
 from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.values.dtypes import is_inexact
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import method_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import Kind
 
 from ._real_numbers import RealNumbers
@@ -28,6 +29,9 @@ _KEEPING = frozenset({"mean", "sum", "neg", "detach"})
 # Reductions that raise for whole numbers and truths, and those that give a number of the dtype of a floating tensor.
 _AVERAGING = frozenset({"mean", "std", "var"})
 _ALIKE = _AVERAGING | {"max", "min", "amax", "amin", "sum"}
+_LOSSES = function_names(loss=True)
+# Methods of a tensor that give numbers, or what has a memory of its own.
+_READING = frozenset({"item", "backward", "mean", "sum", "abs", "exp", "tolist"})
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
@@ -53,9 +57,50 @@ class Tensors(Fact):
         return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
     def detached(self, facts: FileFacts, source: ast.expr, last: str, *, flat: bool) -> str:
-        """The text of what is kept in place of a number: the tensor without its graph, ``flat``: without dimensions."""
+        """The text of what is kept in place of a number: the tensor without its graph, ``flat``: without dimensions.
+
+        A number that was computed for itself alone, and that nothing writes to later, needs no copy.
+        """
         flattening = self.flattening(facts, source) if flat else ""
+        if last == "clone" and not flattening and self._stays(facts, source):
+            return f"{operand(facts, source)}.detach()"
         return f"{operand(facts, source)}.detach(){flattening}.{last}()"
+
+    def _stays(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a number has a memory of its own, which nothing writes to later."""
+        if not isinstance(node, ast.Name):
+            return self._is_computed(facts, node)
+        scope = facts.scope_of(node).function
+        bound = scope.bindings.get(node.id, ())
+        if scope.kind != "function" or not bound or node.id in (*scope.globals, *scope.shared):
+            return False
+        for each in bound:
+            if each.how is not Bind.ASSIGN or each.path or each.value is None:
+                return False
+            if not self._is_computed(facts, each.value):
+                return False
+        mentions = mentions_of(facts, scope.node, node.id)
+        return all(self._only_reads(facts, part) for part in mentions if isinstance(part.ctx, ast.Load))
+
+    def _is_computed(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression allocates what it gives: arithmetic, a reduction, a loss."""
+        if isinstance(node, ast.BinOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)):
+            return True
+        name = (self.project.qualified(facts, node.func) if isinstance(node, ast.Call) else None) or ""
+        loss = name.startswith("torch.nn.functional.") and (name in _LOSSES or name.endswith("_loss"))
+        return loss or self._reduced(facts, node) is not None
+
+    def _only_reads(self, facts: FileFacts, name: ast.Name) -> bool:
+        """Whether a mention of a tensor neither writes to it nor gives it another name."""
+        above = facts.parent.get(name)
+        match above:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+                return True
+            case ast.Attribute(attr=method):
+                return isinstance(facts.parent.get(above), ast.Call) and method in _READING
+            case ast.Call(args=[only]) if only is name:
+                return self._scaled(facts, above) is name
+        return False
 
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a tensor holds floating-point numbers.
@@ -115,7 +160,7 @@ class Tensors(Fact):
             case ast.Call(func=ast.Attribute(value=scaler, attr=name), args=[inner], keywords=[]):
                 value = self.values.of(facts, scaler)
                 scales = all(name in method_names(cls, scales=True) for cls in value.name.split("|"))
-                return inner if value.kind is Kind.INSTANCE and scales else node
+                return inner if value.kind is Kind.INSTANCE and scales and not value.derived else node
         return node
 
     def _was_summed(self, facts: FileFacts, node: ast.expr) -> bool:

@@ -139,7 +139,8 @@ class DataDependentShape(Rule):
     and nothing where whole numbers are added to whole numbers. Where selected elements are multiplied, gradients that
     are not finite; where the tensors are not proven to be of one floating dtype, validation, for storing through a mask
     refuses any other. Where selected elements are summed up or averaged (`x[mask].mean()`, `torch.mean(-x[mask])`),
-    rounding, for zeros are added in other order; a mean of 16-bit numbers may overflow, too. A maximum or minimum of
+    rounding, for zeros are added in other order; a mean of 16-bit numbers may overflow, too. Means over one mask share
+    a count of what it selects, which stands behind the mask where nothing changes it. A maximum or minimum of
     selected floating-point numbers becomes one of all, with infinities elsewhere: where nothing is selected it raises
     no longer (validation), unless the expression ends in `if mask.any() else ...`, and the gradient of an infinity may
     change (nonfinite). Indexing raises where the mask does not fit, and `torch.where` may broadcast. So the fix is safe

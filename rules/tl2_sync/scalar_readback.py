@@ -155,14 +155,16 @@ class ScalarReadback(Rule):
     `backward()` of the tensor itself that ran before, or a graph or what computed it (means, losses, norms, quotients
     and the like), where no file of the program mentions complex numbers and it is not a library, or where `backward()`
     ran before of a sum of which the tensor is an operand, or it is computed from a minimum, a maximum or what `clamp`
-    gives: all of these raise for complex numbers. A tensor that is not
-    proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
+    gives: all of these raise for complex numbers. Numbers that are read together prove each other, too: where a mean
+    and a maximum of one tensor are among them, it holds floating-point numbers, or one of them raises. A tensor that
+    is not proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
     operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
     lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
     A comprehension that reads a number from each tensor of a list or dict becomes one read, which is proven in the same
     way, or the fix says what it assumes. Where a loop only adds numbers to a local sum or appends them to a local list,
     the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
-    effects, for the host no longer waits in each round, and of a list the memory, too. The same holds for an attribute
+    effects, for the host no longer waits in each round, and of a list the memory, too. A list keeps copies, but of
+    numbers that were computed for it or that nothing writes to later. The same holds for an attribute
     that begins as an empty deque or list, records nothing but such numbers, and is read less often: TL204 says where.
     A number that goes into a report for callers that are not known has no fix of its own: who reads the report at once
     would wait there, and `np.mean` over tensors on a device raises. A fix is offered only where the code may run on an

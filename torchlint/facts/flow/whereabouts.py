@@ -197,8 +197,32 @@ class Whereabouts(Fact):
             case ast.Subscript(value=ast.Call() as call):
                 return self._given(facts, call, node) or self._alone(facts, node)
             case ast.Call():
+                place = self._place(facts, node)
+                if place is not None:
+                    own = self._alone(facts, node)
+                    return replace(own, beside=own.beside | {place})
                 return self._part(facts, node, node, None)
         return self._alone(facts, node)
+
+    def _place(self, facts: FileFacts, call: ast.Call) -> Binding | None:
+        """What binds the name of the device on which a call of torch makes a tensor, or to which it moves one.
+
+        Tensors that one device was given for lie together where the project has one accelerator.
+        """
+        function = self.project.qualified(facts, call.func) or ""
+        given = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
+        match call:
+            case ast.Call(func=ast.Attribute(value=moved, attr="to"), args=[target], keywords=[]) if not function:
+                tensor = self.values.of(facts, moved).kind is Kind.TENSOR
+                device = target if tensor and self.values.of(facts, target).kind is Kind.DEVICE else None
+            case _:
+                device = given[0] if given and function.startswith("torch.") else None
+        if not isinstance(device, ast.Name) or not self._is_one(facts):
+            return None
+        bound = self.project.reaching(facts, device).bindings
+        every = facts.scope_of(device).function.bindings.get(device.id, ())
+        single = len(bound) == 1 and list(every) == list(bound) and bound[0].how in (Bind.ASSIGN, Bind.PARAM)
+        return bound[0] if single else None
 
     def _name(self, facts: FileFacts, node: ast.Name) -> _Lie | None:
         bindings = self.project.reaching(facts, node).bindings
@@ -232,7 +256,7 @@ class Whereabouts(Fact):
     def _bound(self, facts: FileFacts, node: ast.Name, binding: Binding) -> _Lie | None:
         """Where a name lies that one statement binds."""
         value = binding.value
-        if value is None or not is_above(facts, binding.stmt, node):
+        if value is None or not is_above(facts, self._under_modes(facts, binding.stmt), node):
             return self._alone(facts, node, binding)
         if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign) and not binding.path:
             return self._of(facts, node, [binding.stmt.target, value], "binary")
@@ -245,6 +269,17 @@ class Whereabouts(Fact):
             return part if part is not None and part.beside else self._alone(facts, node, binding)
         found = self._of(facts, node, [inner], "move")
         return found if found is None or found.sources else self._alone(facts, node, binding)
+
+    def _under_modes(self, facts: FileFacts, stmt: ast.AST) -> ast.AST:
+        """The statement that holds another one and runs it in any case: ``with`` blocks of modes of torch around it."""
+        above = facts.parent.get(stmt)
+        while isinstance(above, ast.With) and all(self._is_mode(facts, item.context_expr) for item in above.items):
+            stmt, above = above, facts.parent.get(above)
+        return stmt
+
+    def _is_mode(self, facts: FileFacts, node: ast.expr) -> bool:
+        function = self.project.qualified(facts, node.func) if isinstance(node, ast.Call) else None
+        return (function or "").startswith("torch.")
 
     def _part(self, facts: FileFacts, call: ast.Call, node: ast.expr, index: int | None) -> _Lie | None:
         """Where the result of a call lies, or a part of it that is unpacked; ``node`` is what the part is."""
