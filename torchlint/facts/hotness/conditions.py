@@ -306,10 +306,8 @@ def _is_filled_outside(name: ast.Name, facts: FileFacts) -> bool:
     scope = facts.scope_of(name).function
     if name.id in scope.globals:
         return True
-    outer = scope.parent if name.id not in scope.bindings else None
-    while outer is not None and name.id not in outer.bindings:
-        outer = outer.parent
-    return outer is not None and outer.kind == "function" and name.id in outer.shared
+    outer = next((each for each in scope.outward() if name.id in each.bindings), None)
+    return outer is not None and outer is not scope and outer.kind == "function" and name.id in outer.shared
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:
