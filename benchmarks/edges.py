@@ -21,7 +21,7 @@ KERNEL = (
     *(f"torchlint/facts/code/{name}.py" for name in ("alike", "nesting", "reach")),
 )
 """Folders and modules that cross edges for all others."""
-_QUERIES = frozenset({"only", "value", "parameter"})
+_QUERIES = frozenset({"only", "operands", "parameter", "value", "values"})
 _TEXTS = frozenset({"unparse", "dump"})
 
 
@@ -47,9 +47,18 @@ def _climbs(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _texts(tree: ast.AST) -> Iterator[ast.AST]:
-    """Expressions that are made into a text, to compare it or to search for it."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in _TEXTS)
-    return (node for node in calls if _is_name(node.value, "ast"))
+    """Expressions that are made into a text to compare it: in a comparison, a set or a mapping, or each of several."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    found = [node for node in ast.walk(tree) if _is_attribute(node, *_TEXTS) and id(node) not in called]
+    compared = (node for node in ast.walk(tree) if isinstance(node, (ast.Compare, ast.SetComp, ast.DictComp)))
+    found += (part for node in compared for part in ast.walk(node) if _is_attribute(part, *_TEXTS))
+    return iter({id(node): node for node in found}.values())
+
+
+def _returns(tree: ast.AST) -> Iterator[ast.AST]:
+    """Reads of what functions return; ``node.returns`` is an annotation."""
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "returns")
+    return (node for node in found if not _is_name(node.value, "node"))
 
 
 def _reads(
@@ -74,10 +83,10 @@ EDGES: Mapping[str, Callable[[ast.AST], Iterator[ast.AST]]] = {
     "parameter to argument": _reads(functions=("passed",)),
     "parameter to caller": _reads("callers"),
     "call to function": _reads("callees"),
-    "call to return": _reads("returns"),
+    "call to return": _returns,
     "attribute to store": _reads("stores", "outside", functions=("stores_of",), methods=("outside",)),
     "node to parent, in a loop": _climbs,
-    "expression to text": _texts,
+    "expression to text, to compare it": _texts,
 }
 """What is counted, by the edge that is crossed."""
 

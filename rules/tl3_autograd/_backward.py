@@ -118,8 +118,7 @@ class Backwards(Fact):
 
         def operands(node: ast.expr) -> Iterator[ast.expr]:
             if isinstance(node, ast.Name):
-                bindings = self.project.reaching(facts, node).bindings
-                yield from (binding.value for binding in bindings if _is_computed(binding) and binding.value)
+                yield from self.project.reaching(facts, node).operands
                 yield from (value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
             elif isinstance(node, ast.Attribute):
                 if self._is_kept(facts, node):
@@ -251,10 +250,6 @@ def _operands(node: ast.expr) -> Iterator[ast.expr]:
             yield part.value if method and isinstance(part, ast.Attribute) else part
         elif isinstance(part, (ast.keyword, ast.comprehension)):
             yield part.value if isinstance(part, ast.keyword) else part.iter
-
-
-def _is_computed(binding: Binding) -> bool:
-    return binding.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT)
 
 
 def _ends(node: ast.expr) -> bool:

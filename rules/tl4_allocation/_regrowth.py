@@ -132,7 +132,7 @@ def _made_longer(loop: _Loop, target: ast.expr) -> bool:
 
 def _only_asks(facts: FileFacts, node: ast.expr) -> bool:
     """Whether a read only asks for a length or keys, or sets or adds an element."""
-    node = facts.items(node)
+    node = facts.last_item(node)
     above = facts.parent.get(node)
     if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
         return True

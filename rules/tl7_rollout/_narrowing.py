@@ -58,7 +58,7 @@ class Narrowing(Fact):
 
     def _row(self, facts: FileFacts, node: ast.Attribute) -> int | None:
         """Return the row where what is read of an array becomes float32, or ``None``."""
-        batch = facts.items(node)
+        batch = facts.last_item(node)
         call = facts.parent.get(batch)
         if batch is not node and isinstance(call, ast.Call) and batch in call.args[:1] and self._narrows(facts, call):
             return call.lineno
@@ -88,7 +88,7 @@ class Narrowing(Fact):
 
 def _is_written(facts: FileFacts, node: ast.Attribute) -> bool:
     """Whether a mention stores rows: ``self.x[i] = y``, ``self.x["obs"][i] = y``."""
-    item = facts.items(node)
+    item = facts.last_item(node)
     return isinstance(item, ast.Subscript) and isinstance(item.ctx, ast.Store)
 
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from torchlint.engine.snippets import Cut, cut_of, newline_of
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.tree import alike
 from torchlint.late import dataclass
 from torchlint.rule import Edit
 from torchlint.sources.edits import apply_edits

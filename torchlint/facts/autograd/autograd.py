@@ -13,7 +13,7 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.closure import Closure, reached
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import NESTED, Bind, FileFacts, Scope
+from torchlint.facts.code.model import NESTED, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of, children, walk
 from torchlint.facts.dataflow.sources import Sources
@@ -115,9 +115,7 @@ class Autograd(Fact):
 
         def operands(node: ast.expr) -> Iterator[ast.expr]:
             if isinstance(node, ast.Name):
-                for binding in self.project.reaching(facts, node).bindings:
-                    if binding.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT) and binding.value is not None:
-                        yield binding.value
+                yield from self.project.reaching(facts, node).operands
                 yield from (value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
             elif not _ends(node):
                 parts = children(node)

@@ -20,7 +20,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import receiver_of, walk
+from torchlint.facts.code.tree import forms_of, receiver_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -122,18 +122,16 @@ class Graphs(Fact):
             return self._any(facts, [node.left, node.right])
         if isinstance(node, ast.UnaryOp):
             return self._any(facts, [node.operand])
-        if isinstance(node, ast.IfExp):
-            return self._any(facts, [node.body, node.orelse])
-        if isinstance(node, ast.BoolOp):
-            return self._any(facts, node.values)
         if isinstance(node, (ast.Tuple, ast.List)):
             return self._any(facts, node.elts)
         if isinstance(node, ast.Dict):
             return self._any(facts, node.values)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self._any(facts, [node.elt])
-        if isinstance(node, (ast.Subscript, ast.Starred, ast.NamedExpr, ast.Await)):
+        if isinstance(node, ast.Subscript):
             return self._solver.ask((facts, node.value))
+        if forms := forms_of(node):
+            return self._any(facts, forms)
         return Graph.NONE if isinstance(node, (ast.Constant, ast.Compare, ast.JoinedStr, ast.Lambda)) else Graph.OPEN
 
     def _any(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Graph | None:

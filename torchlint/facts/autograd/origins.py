@@ -14,7 +14,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import receiver_of
+from torchlint.facts.code.tree import forms_of, receiver_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.values.values import Values
@@ -83,17 +83,11 @@ class Tracer(Fact):
             return self._item(facts, node)
         if isinstance(node, ast.Call):
             return self._call(facts, node)
-        if isinstance(node, ast.IfExp):
-            return self._all(facts, [node.body, node.orelse])
-        if isinstance(node, ast.BoolOp):
-            return self._all(facts, node.values)
-        if isinstance(node, (ast.NamedExpr, ast.Starred)):
-            return self.of(facts, node.value)
         if isinstance(node, (ast.List, ast.Tuple)):
             return self._all(facts, node.elts)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self.of(facts, node.elt)
-        return NOWHERE
+        return self._all(facts, forms_of(node))
 
     def bound(self, facts: FileFacts, node: ast.Call) -> Origins:
         """What a call is bound to that makes a module, perhaps through methods that give it back."""

@@ -5,20 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-_CONTEXTS = frozenset({"ctx", "kind", "type_comment"})
 
-
-def alike(one: object, other: object) -> bool:
+def alike(one: ast.AST, other: ast.AST | None) -> bool:
     """Whether two nodes read the same; it makes no difference whether they are read or stored into."""
-    if one.__class__ is not other.__class__:
-        return False
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(alike, one, other))
-    if not isinstance(one, ast.AST):
-        return one == other
-    return all(
-        alike(getattr(one, name, None), getattr(other, name, None)) for name in one._fields if name not in _CONTEXTS
-    )
+    todo: list[tuple[object, object]] = [(one, other)]
+    while todo:
+        mine, theirs = todo.pop()
+        if mine.__class__ is not theirs.__class__:
+            return False
+        if isinstance(mine, ast.AST):
+            fields = (name for name in mine._fields if name != "ctx")
+            todo += [(getattr(mine, name, None), getattr(theirs, name, None)) for name in fields]
+        elif isinstance(mine, list) and isinstance(theirs, list):
+            if len(mine) != len(theirs):
+                return False
+            todo += zip(mine, theirs, strict=True)
+        elif mine != theirs:
+            return False
+    return True
 
 
 def among(node: ast.AST, others: Iterable[ast.AST | None]) -> bool:

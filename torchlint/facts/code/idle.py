@@ -9,7 +9,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import forms_of, walk
 from torchlint.late import dataclass
 
 
@@ -136,9 +136,7 @@ def _calls_plainly(facts: FileFacts, read: ast.expr, count: int) -> bool:
 
 def _gives(value: ast.expr | None, node: ast.expr) -> bool:
     """Whether an expression gives a node's value, in one case at least."""
-    if isinstance(value, ast.IfExp):
-        return _gives(value.body, node) or _gives(value.orelse, node)
-    return value is node
+    return value is node or (value is not None and any(_gives(part, node) for part in forms_of(value)))
 
 
 def _asks(facts: FileFacts, node: ast.expr, idle: frozenset[str]) -> bool:

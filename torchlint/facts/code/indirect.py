@@ -257,10 +257,7 @@ class _CalleeFinder:
 
 
 def _within(scope: Scope, outer: Scope) -> bool:
-    parent = scope.parent
-    while parent is not None and parent is not outer:
-        parent = parent.parent
-    return parent is outer
+    return scope is not outer and outer in scope.outward()
 
 
 def _calls_of(wrapper: Scope, names: Iterable[str]) -> list[ast.Call]:

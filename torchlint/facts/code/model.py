@@ -184,10 +184,14 @@ class Scope:
     @property
     def method(self) -> Scope | None:
         """The method whose code it is part of: itself, or one that a nested function or a comprehension stands in."""
+        return next((scope for scope in self.outward() if scope.method_of is not None), None)
+
+    def outward(self) -> Iterator[Scope]:
+        """It and the scopes that it stands in, from inside to outside."""
         scope: Scope | None = self
-        while scope is not None and scope.method_of is None:
+        while scope is not None:
+            yield scope
             scope = scope.parent
-        return scope
 
     @property
     def self_name(self) -> str:
@@ -360,8 +364,8 @@ class FileFacts:
             yield self.places[stmt]
             stmt = self.statement(self.parent[stmt])
 
-    def items(self, node: ast.expr) -> ast.expr:
-        """What all subscripts of a node pick from it: ``x[0]["a"]`` of ``x``; of a node without any the node itself."""
+    def last_item(self, node: ast.expr) -> ast.expr:
+        """The last of the subscripts that pick from a node: ``x[0]["a"]`` of ``x``; the node itself where none does."""
         above = self.parent.get(node)
         while isinstance(above, ast.Subscript) and above.value is node:
             node, above = above, self.parent.get(above)

@@ -54,6 +54,12 @@ class Reaching:
         return found if len(found) == len(self.bindings) else ()
 
     @property
+    def operands(self) -> list[ast.expr]:
+        """All expressions of the function that a name is computed from: assigned, iterated or added to it."""
+        bound = (each for each in self.bindings if each.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT))
+        return [each.value for each in bound if each.value is not None]
+
+    @property
     def parameter(self) -> Binding | None:
         """The parameter that a name is, as its caller gave it."""
         only = self.only

@@ -54,24 +54,6 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         level = [child for part in level if _FIELDS[part.__class__] for child in children(part)]
 
 
-def alike(one: ast.AST, other: ast.AST) -> bool:
-    """Whether two trees are the same but for where their nodes stand: what ``ast.dump`` tells, sooner."""
-    todo: list[tuple[object, object]] = [(one, other)]
-    while todo:
-        mine, theirs = todo.pop()
-        if mine.__class__ is not theirs.__class__:
-            return False
-        if isinstance(mine, ast.AST):
-            todo += [(getattr(mine, name, None), getattr(theirs, name, None)) for name in mine._fields]
-        elif isinstance(mine, list) and isinstance(theirs, list):
-            if len(mine) != len(theirs):
-                return False
-            todo += zip(mine, theirs, strict=True)
-        elif mine != theirs:
-            return False
-    return True
-
-
 def names_in(node: ast.AST) -> Iterator[str]:
     """Identifiers in an expression: names and attributes, and texts that may name some."""
     return names_among(walk(node))
@@ -124,6 +106,15 @@ def subscripted(node: ast.expr) -> ast.expr:
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     """All that a call is given, by position and by keyword; stars stay."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def forms_of(node: ast.expr) -> list[ast.expr]:
+    """The expressions that an expression gives on: the arms of a choice, the operands of ``or``, ``x`` of ``*x``."""
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    return [node.value] if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)) else []
 
 
 def root_of(node: ast.expr) -> ast.expr:

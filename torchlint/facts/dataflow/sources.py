@@ -14,6 +14,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import HANDING
+from torchlint.facts.code.tree import forms_of
 from torchlint.facts.dataflow.spots import INSIDE, FollowedCall, Key, Label, Spot, key_of, picked
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
@@ -60,13 +61,8 @@ class Sources(Fact):
                 yield spot.at(whole, *_anywhere(spot.path), label=Label.ITEM)
             case ast.Subscript(value=whole, slice=index):
                 yield spot.at(whole, key_of(index), *spot.path, label=Label.ITEM)
-            case ast.IfExp(body=body, orelse=other):
-                yield spot.same(body)
-                yield spot.same(other)
-            case ast.BoolOp(values=parts):
-                yield from map(spot.same, parts)
-            case ast.NamedExpr(value=inner) | ast.Await(value=inner) | ast.Starred(value=inner):
-                yield spot.same(inner)
+            case ast.IfExp() | ast.BoolOp() | ast.NamedExpr() | ast.Await() | ast.Starred() as node:
+                yield from map(spot.same, forms_of(node))
             case ast.BinOp(left=left, right=right):
                 path = _anywhere(spot.path)
                 yield from (spot.at(part, *path) for part in (left, right))

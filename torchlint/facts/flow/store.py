@@ -13,6 +13,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import forms_of
 from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next
@@ -127,12 +128,8 @@ class Ground:
             yield spot.inside(node.value, key, *spot.path)
         elif isinstance(node, ast.Call):
             yield from self._put_call(spot, node)
-        elif isinstance(node, ast.IfExp):
-            yield spot.inside(node.body, *spot.path)
-            yield spot.inside(node.orelse, *spot.path)
-        elif isinstance(node, ast.BoolOp):
-            for part in node.values:
-                yield spot.inside(part, *spot.path)
+        elif forms := forms_of(node):
+            yield from (spot.inside(part, *spot.path) for part in forms)
         elif isinstance(node, (ast.List, ast.Tuple)):
             for position, part in enumerate(node.elts):
                 path = picked(spot.path, position)

@@ -304,15 +304,10 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
 def _is_filled_outside(name: ast.Name, facts: FileFacts) -> bool:
     """Whether a name means a variable of the module, or of a function around, that the function fills."""
     scope = facts.scope_of(name).function
-    owner = _owner(scope, name.id)
-    if name.id in scope.globals or owner is None or owner is scope:
-        return name.id in scope.globals
-    return owner.kind == "function" and name.id in owner.shared
-
-
-def _owner(scope: Scope | None, name: str) -> Scope | None:
-    """The innermost of a scope and those around it that binds a name."""
-    return scope if scope is None or name in scope.bindings else _owner(scope.parent, name)
+    if name.id in scope.globals:
+        return True
+    outer = next((each for each in scope.outward() if name.id in each.bindings), None)
+    return outer is not None and outer is not scope and outer.kind == "function" and name.id in outer.shared
 
 
 def _assigned_from_cache(node: ast.expr, facts: FileFacts) -> bool:

@@ -90,10 +90,7 @@ class Roots:
         found = set(self.functions)
         for node in (*self.loops, *self.episodes, *self.collected):
             facts = next((facts for facts in project.files.values() if node in facts.parent), None)
-            scope = facts.scope_of(node) if facts is not None else None
-            while scope is not None:
-                found.add(scope)
-                scope = scope.parent
+            found.update(facts.scope_of(node).outward() if facts is not None else ())
         return frozenset(found)
 
     def edited(self, project: Project, graph: CallGraph, values: Values, guards: Guards, edits: FileEdits) -> Roots:

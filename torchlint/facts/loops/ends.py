@@ -266,7 +266,7 @@ class Follower:
 
     def _adds(self, node: ast.expr) -> bool:
         """Whether a read is only there to add to a container or to set one of its items."""
-        node = self.facts.items(node)
+        node = self.facts.last_item(node)
         above = self.facts.parent.get(node)
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             return True

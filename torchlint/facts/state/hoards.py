@@ -125,7 +125,7 @@ class Hoards(Fact):
         """Whether a mention neither empties nor trims, nor hands the collection to code that may."""
         if isinstance(node.ctx, ast.Store):
             return facts.scope_of(node).function.name == "__init__"
-        current = facts.items(node)
+        current = facts.last_item(node)
         above = facts.parent.get(current)
         if isinstance(current, ast.Subscript) and not isinstance(current.ctx, ast.Load):
             return False

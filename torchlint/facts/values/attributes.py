@@ -329,11 +329,8 @@ def _callables(values: list[Value | None]) -> list[Value | None]:
 
 def _binds(scope: Scope | None, name: str) -> bool:
     """Whether a function, or one around it, binds a name itself."""
-    while scope is not None and scope.kind != "module":
-        if name in scope.bindings:
-            return True
-        scope = scope.parent
-    return False
+    around = scope.outward() if scope is not None else ()
+    return any(name in each.bindings for each in around if each.kind != "module")
 
 
 def _replaces(init: Scope, store: AttributeStore) -> bool:

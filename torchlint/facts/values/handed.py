@@ -35,7 +35,7 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     name = _given_back(ask.project, function) if result == UNKNOWN else ""
     if name and (given_to := passed(function, name, caller)):
         argument = ask.value(caller.facts, given_to)
-        if argument is not None and any(tree_of(ask.project, function.file, each.value) for each in function.returns):
+        if argument is not None and any(tree_of(ask.project, function.file, each) for each in function.results):
             return argument if argument.kind is Kind.INSTANCE else UNKNOWN
         return argument if argument is None or _as_it_came(function) else _reshaped(argument)
     registered = result is not None and (result == UNKNOWN or result.kind in (Kind.FUNCTION, Kind.CLASS))
@@ -68,15 +68,14 @@ def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:
     return join(found) if found else UNKNOWN
 
 
-def tree_of(project: Project, facts: FileFacts, node: ast.expr | None) -> ast.expr | None:
+def tree_of(project: Project, facts: FileFacts, node: ast.expr) -> ast.expr | None:
     """The structure of which an expression gives the tensors elsewhere: ``x`` of ``tree_map(lambda t: t.to(d), x)``.
 
     It is of the same class; ``None`` of any other expression.
     """
     match node:
         case ast.Call(func=func, args=[ast.Lambda(args=taken, body=body), tree]) if len(taken.args) == 1:
-            while isinstance(body, ast.Call) and isinstance(body.func, ast.Attribute) and body.func.attr in _ELEMENTS:
-                body = body.func.value
+            body = receiver_of(body, _ELEMENTS)
             moved = isinstance(body, ast.Name) and body.id == taken.args[0].arg
             return tree if moved and project.qualified(facts, func) in _MAPPING else None
     return None

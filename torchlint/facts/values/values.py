@@ -14,6 +14,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
+from torchlint.facts.code.tree import forms_of
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
 from torchlint.facts.values.annotations import Annotations, is_typed_dict
@@ -213,10 +214,8 @@ class Values(Fact):
             return self._unary(facts, node)
         if isinstance(node, ast.Compare):
             return operators.compare(node, [self._ask.known(facts, part) for part in [node.left, *node.comparators]])
-        if isinstance(node, ast.BoolOp):
-            return join(self._ask.value(facts, part) for part in node.values)
-        if isinstance(node, ast.IfExp):
-            return join([self._ask.value(facts, node.body), self._ask.value(facts, node.orelse)])
+        if isinstance(node, (ast.BoolOp, ast.IfExp)):
+            return join(self._ask.value(facts, part) for part in forms_of(node))
         if isinstance(node, (ast.List, ast.Set, ast.Tuple, ast.Dict)):
             return self._display(facts, node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
