@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Container
 
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
