@@ -44,7 +44,9 @@ class Layouts(Fact):
             self._widths[file] = max([USUAL, *map(len, file.source.text.splitlines())])
         return self._widths[file]
 
-    def fitted(self, file: FileFacts, edits: Sequence[Edit], width: int, statement: ast.AST | None = None) -> list[Edit]:
+    def fitted(
+        self, file: FileFacts, edits: Sequence[Edit], width: int, statement: ast.AST | None = None
+    ) -> list[Edit]:
         """The edits with the rows split that they make longer than ``width``, where brackets allow it.
 
         A row that was as long before stays as it is, and so does one that would mean something else. A ``statement`` of
