@@ -129,18 +129,16 @@ class Mentions(Fact):
         found = self._indices.get(facts.path)
         if found is None:
             found = self._indices[facts.path] = _Index()
-            for node, parent in facts.parent.items():
-                if isinstance(node, ast.Call):
-                    asked = _asked(node)
-                    if asked is not None:
-                        found.attributes.setdefault(asked, []).append((node, node.args[0]))
-                if not isinstance(node, (ast.Name, ast.Attribute)):
-                    continue
-                if isinstance(node.ctx, ast.Load) or _augments(node, parent):
-                    if isinstance(node, ast.Name):
-                        found.names.setdefault(node.id, []).append(node)
-                    else:
+            for name in facts.nodes(ast.Name):
+                if isinstance(name.ctx, ast.Load) or _augments(name, facts.parent[name]):
+                    found.names.setdefault(name.id, []).append(name)
+            asking = b"getattr" in facts.source.utf8
+            for node in facts.parent if asking else facts.nodes(ast.Attribute):
+                if isinstance(node, ast.Attribute):
+                    if isinstance(node.ctx, ast.Load) or _augments(node, facts.parent[node]):
                         found.attributes.setdefault(node.attr, []).append((node, node.value))
+                elif isinstance(node, ast.Call) and (asked := _asked(node)) is not None:
+                    found.attributes.setdefault(asked, []).append((node, node.args[0]))
         return found
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import names_among, walk
 from torchlint.late import regex
 
 _WORD = regex(r"\w+")
+_BYTES = regex(rb"[\w\x80-\xff]+")
 
 
 def mentions_of(facts: FileFacts, tree: ast.AST, name: str) -> Sequence[ast.Name]:
@@ -47,6 +49,17 @@ def _words_of(facts: FileFacts, function: Scope) -> frozenset[str]:
             text = "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
         words = facts.words[function] = frozenset(_WORD.findall(text))
     return words
+
+
+def names_read(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
+    """Which names of classes the code of a file reads."""
+    words = Counter(_BYTES.findall(facts.source.utf8))
+    words.subtract(scope.name.encode() for scope in facts.scopes if scope.kind == "class")
+    asked = classes.intersection(word.decode(errors="replace") for word, count in words.items() if count > 0)
+    if not asked:
+        return asked
+    kinds: tuple[type[ast.expr], ...] = (ast.Name, ast.Attribute, ast.Constant)
+    return asked.intersection(names_among(node for kind in kinds for node in facts.nodes(kind)))
 
 
 def last_name(node: ast.AST | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -16,16 +15,15 @@ from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.hierarchy import hierarchy
 from torchlint.facts.code.linking import Modules
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
+from torchlint.facts.code.naming import names_read
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import only_defines
-from torchlint.facts.code.tree import names_among
 from torchlint.late import dataclass, regex
 from torchlint.models import Models, protocols
 
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8
-_WORD = regex(rb"[\w\x80-\xff]+")
 _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
 
 
@@ -143,7 +141,7 @@ class Project(Fact):
         """Whether any code reads the name of a class, or has it in quotes; imports and the definition do neither."""
         if self._mentioned is None:
             ours = frozenset(each.name for each in self.classes.values())
-            self._mentioned = frozenset().union(*(_read_of(facts, ours) for facts in self.files.values()))
+            self._mentioned = frozenset().union(*(names_read(facts, ours) for facts in self.files.values()))
         return cls in self._mentioned or self.quotes(cls)
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
@@ -467,14 +465,6 @@ _PLAIN_BASES = ("builtins.", "typing.", "abc.")
 def _is_none(binding: Binding) -> bool:
     """``torch = None`` in the handler of an optional import does not hide what the import binds."""
     return isinstance(binding.value, ast.Constant) and binding.value.value is None
-
-
-def _read_of(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
-    """Which names of classes the code of a file reads."""
-    words = Counter(_WORD.findall(facts.source.utf8))
-    words.subtract(scope.name.encode() for scope in facts.scopes if scope.kind == "class")
-    asked = classes.intersection(word.decode(errors="replace") for word, count in words.items() if count > 0)
-    return asked.intersection(names_among(facts.parent)) if asked else asked
 
 
 def link(files: Iterable[FileFacts], models: Models | None = None) -> Project:

@@ -70,6 +70,10 @@ class Spot:
     past: bool = False
     label: Label = field(default=Label.COPY, compare=False)
 
+    def __hash__(self) -> int:
+        """Take what tells most spots apart: an expression belongs to one file."""
+        return hash((self.node, self.path, self.calls[-1].call if self.calls else None))
+
     def at(self, node: ast.expr, *path: Key, label: Label = Label.OPERAND) -> Spot:
         """The value in another expression of the same function."""
         return Spot(self.facts, node, path, self.calls, quiet=self.quiet, label=label)

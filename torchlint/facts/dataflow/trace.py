@@ -56,7 +56,8 @@ class ValueFlow(Generic[End]):
     def trace(self, start: Spot, within: Container[End] | None = None) -> Trace[End]:
         """Follow a value to all its ends, or to the first that is not ``within`` the allowed."""
         found = Trace[End](before={start: None})
-        todo = [start]
+        before = found.before
+        todo, known = [start], 1
         while todo:
             spot = todo.pop()
             ways = self._after.get(spot)
@@ -69,10 +70,12 @@ class ValueFlow(Generic[End]):
                         return found
                 elif after.deep:
                     found.ends.setdefault(self.lost if self.deep is None else self.deep, spot)
-                elif after not in found.before:
-                    found.before[after] = spot
-                    todo.append(after)
-            if len(found.before) > self.most:
+                else:
+                    before.setdefault(after, spot)
+                    if len(before) > known:
+                        known += 1
+                        todo.append(after)
+            if known > self.most:
                 found.ends.setdefault(self.lost, spot)
                 break
         return found

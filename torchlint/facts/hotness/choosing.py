@@ -37,6 +37,7 @@ class Choosing:
 
     heat: Heat
     _known: dict[Arrival, Frequency] = field(default_factory=dict)
+    _ways: dict[tuple[Scope, tuple[Choice, ...], bool], list[Arrival] | None] = field(default_factory=dict)
     _asked: set[Scope] = field(default_factory=set)
     _settled: bool = False
     cuts: int = 0
@@ -86,15 +87,22 @@ class Choosing:
             return None
         if entry is None or entry.first is not None:
             return None
-        given = (choice.name for choice in local.choices)
-        if any(heat.places.options.maybe_given(scope, name) for name in given):
+        key = scope, tuple(local.choices), entry.weak
+        if key not in self._ways:
+            self._ways[key] = self._found(*key)
+        return self._ways[key]
+
+    def _found(self, scope: Scope, choices: tuple[Choice, ...], weak: bool) -> list[Arrival] | None:
+        """The same for tests of parameters; ``weak``: calls that only a name links count, too."""
+        heat = self.heat
+        if any(heat.places.options.maybe_given(scope, choice.name) for choice in choices):
             return None
-        callers = [c for c in heat.graph.callers.get(scope, ()) if entry.weak or c.call not in heat.graph.weak]
-        allowed = [c for c in callers if all(choice.allows(c, heat.values) for choice in local.choices)]
-        ways = [Arrival(c.facts, c.call, self._handed(local.choices, c)) for c in allowed]
+        callers = [c for c in heat.graph.callers.get(scope, ()) if weak or c.call not in heat.graph.weak]
+        allowed = [c for c in callers if all(choice.allows(c, heat.values) for choice in choices)]
+        ways = [Arrival(c.facts, c.call, self._handed(choices, c)) for c in allowed]
         if len(allowed) == len(callers) and not any(way.handed for way in ways):
             return None
-        typed = any(choice.kind is not None for choice in local.choices) and not self._is_exported(scope)
+        typed = any(choice.kind is not None for choice in choices) and not self._is_exported(scope)
         ways += [Arrival(run.facts, run.node) for run in heat.graph.runs.get(scope, ())]
         return ways if ways or typed else None
 
