@@ -238,8 +238,8 @@ class ScalarReadback(Rule):
             flow = site.flow.way(call, Use.LOGGED, Use.REPORTED, Use.TENSOR)
             shared = "" if read.copied else _SHARED
             yield Report(call, message, fix, shared=shared, figure=figure, flow=flow)
-        elif listed := tensors_listed(site, call):
-            why = f"for {'each tensor' if len(listed) > 1 else 'the tensor'} of its list"
+        elif tensors := tensors_listed(site, call):
+            why = f"for {'each tensor' if len(tensors) > 1 else 'the tensor'} of its list"
             what = f"{source(call.func)}([...])"
             yield Report(call, _MESSAGE.format(what=what, why=why, better=_STACK))
 
