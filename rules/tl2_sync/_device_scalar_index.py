@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from torchlint import cst
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_bounds, tensor_indices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Device, Value
+from torchlint.rule.site import Site
 
 
 @dataclass(eq=False, slots=True)
@@ -31,3 +33,9 @@ class ScalarIndices(Finder):
         """The bounds of slices that are tensors off the host, of which Python reads the number."""
         found = tensor_bounds(self.values, file, node)
         return (bound for bound in found if bound.device is not Device.CPU and not bound.has_axes)
+
+
+def has_bound(site: Site, node: cst.Subscript) -> bool:
+    """Whether a slice of a subscript has a tensor off the host as its bound."""
+    twin = site.expression(node)
+    return isinstance(twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, twin))

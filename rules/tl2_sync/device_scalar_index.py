@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
-from ._device_scalar_index import ScalarIndices
+from ._device_scalar_index import ScalarIndices, has_bound
 
 _MESSAGE = "indexing with a 0-d tensor forces a GPU sync; `index_select` takes a tensor there"
 
@@ -99,8 +98,7 @@ class DeviceScalarIndex(Rule):
         node = site.node
         if not isinstance(node, cst.Subscript) or not site.device.may_be_cuda():
             return
-        twin = site.expression(node)
-        if isinstance(twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, twin)):
+        if has_bound(site, node):
             yield Report(node, _BOUND)
             return
         value = site.values.of(node.value)
