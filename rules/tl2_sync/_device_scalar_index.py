@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from torchlint import cst
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_bounds, tensor_indices
@@ -34,6 +35,7 @@ class ScalarIndices(Finder):
         return (bound for bound in found if bound.device is not Device.CPU and not bound.has_axes)
 
 
-def is_bounded(site: Site) -> bool:
-    """Whether a subscript has a slice of which a tensor off the host is a bound."""
-    return isinstance(site.twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, site.twin))
+def has_bound(site: Site, node: cst.Subscript) -> bool:
+    """Whether a slice of a subscript has a tensor off the host as its bound."""
+    twin = site.expression(node)
+    return isinstance(twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, twin))

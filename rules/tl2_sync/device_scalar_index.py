@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
 
-from ._device_scalar_index import ScalarIndices, is_bounded
+from ._device_scalar_index import ScalarIndices, has_bound
 
 _MESSAGE = "indexing with a 0-d tensor forces a GPU sync; `index_select` takes a tensor there"
 
@@ -98,7 +98,7 @@ class DeviceScalarIndex(Rule):
         node = site.node
         if not isinstance(node, cst.Subscript) or not site.device.may_be_cuda():
             return
-        if is_bounded(site):
+        if has_bound(site, node):
             yield Report(node, _BOUND)
             return
         value = site.values.of(node.value)

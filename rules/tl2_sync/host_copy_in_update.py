@@ -27,7 +27,7 @@ from ._recording import recorded
 
 _COPIES = method_names(waits="reads", returns=("array", "tensor"))
 _LISTS, _ARRAYS = (method_names(waits="reads", returns=kind) for kind in ("list", "array"))
-_JOINING = last_names("torch", joins="parts", axis=("fixed", "given"))
+_JOINING = last_names("torch", joins=("parts", "elements"))
 _MOVES = method_names(moves=("host", "given"))
 _SAME = method_names("torch.Tensor torch", elements="all", casts=False, shapes=False)
 _FURTHER = method_names(waits="reads", returns=("number", "array", "list"))

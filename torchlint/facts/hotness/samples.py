@@ -29,7 +29,7 @@ class SampleLoops:
             over = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop
             names: list[str] = []
             if isinstance(over, (ast.For, ast.AsyncFor, ast.comprehension)):
-                names += [*names_in(over.iter), *names_in(over.target)]
+                names = [*names_in(over.iter), *names_in(over.target)]
             named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names))
             found = self._loops[loop] = named and self._handles_texts(facts, loop)
         return found

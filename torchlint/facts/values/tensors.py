@@ -70,6 +70,8 @@ def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
         return _legacy(last, Device.CUDA if module == "torch.cuda" else Device.CPU, call, of)
     if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
         return Value(Kind.OPTIMIZER)
+    if name == "torch.nn.utils.rnn.pad_sequence":
+        return _joined("stack", call, of)
     if module == "torch.nn.utils" and last.startswith("clip_grad"):
         return Value(Kind.TENSOR, rank=0, inexact=True)
     if name in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
