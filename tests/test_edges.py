@@ -26,7 +26,7 @@ MOST = {
     "call to return": 25,
     "attribute to store": 53,
     "node to parent, in a loop": 18,
-    "expression to text, to compare it": 20,
+    "expression to text, to compare it": 19,
 }
 """How often modules outside of the kernel cross an edge themselves; lower these where a change does."""
 
