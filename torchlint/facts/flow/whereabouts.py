@@ -272,9 +272,9 @@ class Whereabouts(Fact):
 
     def _under_modes(self, facts: FileFacts, stmt: ast.AST) -> ast.AST:
         """The statement that holds another one and runs it in any case: ``with`` blocks of modes of torch around it."""
-        above = facts.parent.get(stmt)
-        while isinstance(above, ast.With) and all(self._is_mode(facts, item.context_expr) for item in above.items):
-            stmt, above = above, facts.parent.get(above)
+        for inside, above in facts.climb(stmt):
+            if not isinstance(above, ast.With) or not all(self._is_mode(facts, i.context_expr) for i in above.items):
+                return inside
         return stmt
 
     def _is_mode(self, facts: FileFacts, node: ast.expr) -> bool:
