@@ -69,6 +69,7 @@ BODIES = {
     ),
     "batch of equal numbers": ("if (x == 0).all():\n{}",),
     "end of a plan": ("if self.i >= len(self.plan):\n{}",),
+    "flag of an evaluation": ("if self.is_test:\n{}", "if test_mode:\n{}"),
     "work that is seldom due": ("score = judge.evaluate_if_necessary(k)\nif score is not None:\n{}",),
     "full list": (
         "if len(self.kept) == n:\n{}\nself.kept.clear()",

@@ -1946,6 +1946,7 @@ def sample(net, tokens):
 
 class Answers(nn.Module):
     def forward(self, prompts):
+        self.begin(prompts)  # D
         for prompt in prompts:
             self.keep(sample(self.net, prompt))  # B
 
@@ -1958,7 +1959,7 @@ parts = nn.ModuleList([Answers(), Policy()])
 
 
 def test_a_forward_that_goes_over_rollouts_runs_once_per_rollout() -> None:
-    assert frequencies(ROLLING) == {"A": S, "B": E, "C": S}
+    assert frequencies(ROLLING) == {"A": I, "B": S, "C": S, "D": E}
 
 
 def test_without_an_environment_a_forward_runs_once_per_forward_pass() -> None:
