@@ -111,6 +111,61 @@ def test_the_words_of_the_glossary_are_seen():
     assert note == "# It is built anew, not ."
 
 
+# What a noun clause begins with. A docstring of a function says what the function does: `Return whether ...`.
+OPENERS = frozenset(
+    "the a an all any one some none no both each every everything another other others something nothing those "
+    "these this that it its itself whether what which how why where when who whose of for by as from in into at "
+    "on with within without beside before after between behind if first last only most half two new old written "
+    "ordinary qualified dotted unique own source text texts names value values path paths lines row rows files "
+    "method methods python settings findings results problems functions classes packages calls edits arguments "
+    "attributes assignments bindings identifiers indices groups pairs kinds bytes seconds microseconds data "
+    "definitions expressions statements operations codes cells comments errors builtins ratios arithmetic "
+    "median".split()
+)
+
+
+def opener(docstring):
+    """The first word of a docstring if it does not say what the function does: a noun, a preposition, quoted code."""
+    word = docstring.split()[0].rstrip(".,:;")
+    return word if word.lower() in OPENERS or not word[0].isalpha() else None
+
+
+def public_functions(text):
+    """The public functions of a module that a caller calls: no properties, overloads and commands."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            decorators = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
+            if not re.search(r"property|overload|command|option|\.group\b", decorators):
+                yield node
+
+
+@pytest.mark.parametrize("folder", ["torchlint", "rules", "website"])
+def test_docstrings_of_public_functions_begin_with_a_verb(folder):
+    wrong, seen = {}, 0
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in public_functions(path.read_text(encoding="utf-8")):
+            if docstring := ast.get_docstring(node):
+                seen += 1
+                if word := opener(docstring):
+                    wrong[f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}"] = word
+    assert seen > 10
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("docstring", "word"),
+    [
+        ("Whether it is hot.", "Whether"),
+        ("``TL101 [*]``: the code.", "``TL101"),
+        ("32 hexadecimal digits.", "32"),
+        ("Return whether it is hot.", None),
+        ("Names the file.", "Names"),
+    ],
+)
+def test_a_noun_clause_at_the_beginning_of_a_docstring_is_seen(docstring, word):
+    assert opener(docstring) == word
+
+
 def test_unwanted_words_are_seen_with_what_to_write():
     assert wordy("It is no list of `told` names.") == {"is no l": "is not a"}
     assert wordy("There is no list, and it is no longer read.") == {}

@@ -65,7 +65,7 @@ if not TYPE_CHECKING:
 def with_late_methods(
     cls: type, *, frozen: bool = False, eq: bool = True, slots: bool = False, order: bool = False
 ) -> type[DataclassInstance]:
-    """A class as a dataclass with the fields that the standard library finds, none of which may be an ``InitVar``.
+    """Make a class a dataclass with the fields that the standard library finds; none may be an ``InitVar``.
 
     It does not call itself frozen, though its objects are: the standard library would compile what guards them.
     """

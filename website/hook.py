@@ -20,7 +20,7 @@ _WIDE = ("comparison.md",)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the rules into the menu where it says so."""
+    """Add the rules to the menu at its mark."""
     site = _site(config)
     for item in config.nav or ():
         for title, entry in item.items():
@@ -37,7 +37,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(_markdown: str, page: Page, config: MkDocsConfig, **_more: object) -> str:
-    """Give each page its final text; its front matter was taken by MkDocs already."""
+    """Return the final text of a page; MkDocs has removed its front matter already."""
     text = _site(config).text(page.file.src_uri)
     if page.file.src_uri in _WIDE:
         page.meta["hide"] = ["navigation", "toc"]

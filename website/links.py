@@ -12,7 +12,7 @@ _HEADING = re.compile(r"^#{1,6} (?P<text>.+?)(?: \{ ?#(?P<name>[\w-]+) ?\})?$", 
 
 
 def broken_links(pages: Mapping[str, str], files: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Every link of a page that leads to no page, file or heading, as ``page: link``.
+    """Yield every link of a page that leads to no page, file or heading, as ``page: link``.
 
     ``files`` are addresses of what the site holds besides pages.
     """
@@ -30,7 +30,7 @@ def broken_links(pages: Mapping[str, str], files: frozenset[str] = frozenset()) 
 
 
 def headings(text: str) -> list[str]:
-    """The headings of a page, without their signs."""
+    """Return the headings of a page, without their signs."""
     return [match["text"] for match in _HEADING.finditer(_prose(text))]
 
 

@@ -34,7 +34,7 @@ class Measured:
 
 
 def measurements(folder: Path) -> tuple[Measured, ...]:
-    """All examples that were timed, by code, machine by machine; other files in the folder are left alone."""
+    """Return all examples that were timed, by code, machine by machine; other files in the folder are left alone."""
     found: list[Measured] = []
     for path in sorted(folder.glob("*.json")):
         document = json.loads(path.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ _CODE = re.compile(r"(?<![\w/#.-])(TL\d{3})(?![\w.-]*\w|\])")
 
 
 def linked(text: str, page: str, codes: Collection[str]) -> str:
-    """A page's text with links on all known codes but in headings, code and the page of that rule itself."""
+    """Return a page's text with links on all known codes but in headings, code and the page of that rule itself."""
     folder = posixpath.dirname(page) or "."
 
     def link(match: re.Match[str]) -> str:

@@ -58,7 +58,7 @@ class Site:
         return frozenset({**self.written, **self.made})
 
     def text(self, page: str, run: bool = True) -> str:
-        """The final Markdown of a page; without ``run`` the commands that it shows are not run."""
+        """Return the final Markdown of a page; without ``run`` the commands that it shows are not run."""
         text = {**self.written, **self.made}[page]
         if page.startswith("source/"):
             return text
@@ -68,7 +68,7 @@ class Site:
         return shown(text, self.root / "examples" / "agent") if run else text
 
     def navigation(self) -> list[dict[str, object]]:
-        """The rules for the menu: their list, then a group for each family."""
+        """Return the rules for the menu: their list, then a group for each family."""
         from website.rules import families
 
         groups: list[dict[str, object]] = [{"All rules": "rules/index.md"}]

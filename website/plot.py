@@ -22,7 +22,10 @@ Name = Callable[[Measured], str]
 
 
 def plot(rows: Sequence[Measured], name: Name = lambda row: row.size, title: str = "Time before by time after") -> str:
-    """One drawing of all rows, each called what ``name`` says; no blank line in it, so that Markdown keeps it whole."""
+    """Draw all rows, each with the label that ``name`` returns.
+
+    The drawing has no blank line, so that Markdown keeps it whole.
+    """
     height = _TOP + _ROW * len(rows) + 8
     axis = _Axis(min(0.8, *(row.low for row in rows)) / 1.05, max(2.0, *(row.high for row in rows)) * 1.05)
     lines = [
@@ -39,7 +42,7 @@ class _Axis:
         self.least, self.most = least, most
 
     def at(self, value: float) -> float:
-        """Where a ratio lies, in units of the drawing."""
+        """Return the position of a ratio, in units of the drawing."""
         share = math.log(value / self.least) / math.log(self.most / self.least)
         return _LEFT + share * (_RIGHT - _LEFT)
 

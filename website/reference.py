@@ -13,7 +13,7 @@ from torchlint.settings.describe import KEYS, Key, default_of, toml_value
 
 
 def settings_page() -> str:
-    """All keys of a settings file: what they do, what they may be, what holds without them."""
+    """Return all keys of a settings file: what they do, what they may be, what holds without them."""
     parts = [
         "---\ntitle: Settings\n---",
         "# Settings",
@@ -59,7 +59,7 @@ def _example(name: str, key: Key) -> str:
 
 
 def commands_page() -> str:
-    """All commands: how they are called, their examples and their options."""
+    """Return all commands: how they are called, their examples and their options."""
     context = click.Context(application, info_name="torchlint", help_option_names=["-h", "--help"])
     parts = [
         "---\ntitle: Command line\n---",

@@ -42,12 +42,12 @@ _LEAST = {
 
 
 def address(code: str) -> str:
-    """Where the page of a rule lies in the site's sources."""
+    """Return the address of a rule's page in the site's sources."""
     return f"rules/{code}.md"
 
 
 def rule_pages(rules: Sequence[type[Rule]], measured: Sequence[Measured]) -> dict[str, str]:
-    """The texts of all rule pages and of their list, by address."""
+    """Return the texts of all rule pages and of their list, by address."""
     by_code: dict[str, list[Measured]] = {}
     for row in measured:
         by_code.setdefault(row.code, []).append(row)
@@ -61,7 +61,7 @@ def rule_pages(rules: Sequence[type[Rule]], measured: Sequence[Measured]) -> dic
 
 
 def families(rules: Sequence[type[Rule]]) -> dict[str, list[type[Rule]]]:
-    """The rules by family; a family is called what the docstring of its package says."""
+    """Return the rules by family; a family is called what the docstring of its package says."""
     found: dict[str, list[type[Rule]]] = {}
     for rule in rules:
         package = import_module(rule.__module__.rpartition(".")[0])

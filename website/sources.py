@@ -25,11 +25,11 @@ class Links:
     pages: frozenset[str]
 
     def rewritten(self, text: str, page: str) -> str:
-        """A page's text with its links to repository files turned to their pages on the site."""
+        """Return a page's text with its links to repository files turned to their pages on the site."""
         return LINK.sub(lambda match: self._link(match, page), text)
 
     def outside(self, text: str, page: str) -> set[str]:
-        """The repository files that a page links to, relative to the root."""
+        """Return the repository files that a page links to, relative to the root."""
         found = (self._target(match["target"], page) for match in LINK.finditer(text))
         return {name for name in found if name is not None}
 
@@ -63,13 +63,13 @@ class Links:
 
 
 def source_address(name: str) -> str:
-    """Where the page of a repository file lies."""
+    """Return the address of the page of a repository file."""
     known = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
     return known.get(name, f"source/{name}.md")
 
 
 def source_page(root: Path, name: str) -> str:
-    """A file as a page; of Python files each function at the top stands under a heading of its own."""
+    """Return a file as a page; of Python files each function at the top stands under a heading of its own."""
     text = (root / name).read_text(encoding="utf-8")
     head = f"---\ntitle: {name}\nsearch:\n  exclude: true\n---\n\n# {name}\n"
     if not name.endswith(".py"):

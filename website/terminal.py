@@ -21,7 +21,7 @@ _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 
 def shown(text: str, folder: Path) -> str:
-    """A page's text with each mark replaced by the command and what it prints when it runs in a folder.
+    """Replace each mark in a page's text by the command and what it prints when it runs in a folder.
 
     Raises:
         RuntimeError: a command fails otherwise than by its findings.
@@ -78,7 +78,7 @@ def _spans(text: Text) -> list[str]:
 
 
 def pieces(text: Text) -> Iterator[tuple[str, str]]:
-    """The parts of a text that have one look each, with the names of its classes."""
+    """Yield the parts of a text that have one look each, with the names of its classes."""
     plain = text.plain
     edges = sorted({0, len(plain), *(edge for span in text.spans for edge in (span.start, span.end))})
     for start, end in pairwise(edges):

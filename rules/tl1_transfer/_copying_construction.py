@@ -8,7 +8,7 @@ from torchlint.rule.site import Site
 
 
 def gathered(site: Site, node: cst.CSTNode) -> bool:
-    """Whether an array is picked by an array of rows out of one that an object keeps: a batch of a replay.
+    """Return whether an array is picked by an array of rows out of one that an object keeps: a batch of a replay.
 
     Followed through names and what functions of the project return.
     """

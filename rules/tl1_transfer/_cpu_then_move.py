@@ -26,7 +26,7 @@ class PlacementOptions(Fact):
     _merged: bool | None = field(default=None)
 
     def hold(self, value: Value) -> bool:
-        """Whether a mapping is proven to hold nothing but a dtype and a device.
+        """Return whether a mapping is proven to hold nothing but a dtype and a device.
 
         What is stored under literal keys is part of its value; into no such mapping another one is merged.
         """
@@ -47,7 +47,7 @@ def _is_placement(value: Value) -> bool:
 
 
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:
-    """The move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else ``None``.
+    """Return the move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else ``None``.
 
     ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
     """

@@ -34,18 +34,18 @@ class TensorDefaults(Fact):
     _without_devices: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def unset(self) -> bool:
-        """Whether no file does."""
+        """Return whether no file mentions setting a default dtype, device or type of tensors."""
         if self._unset is None:
             texts = (facts.source.utf8 for facts in self.project.files.values())
             self._unset = not any(word in text for text in texts for word in _SETTING)
         return self._unset
 
     def closed(self, scope: Scope) -> bool:
-        """Whether no file does, and the code is not a library's, which programs that are not seen may use."""
+        """Return whether the defaults are unset, and the code is not a library's, which unseen programs may use."""
         return self.unset() and not of_library(self.project, scope)
 
     def on_cpu(self, scope: Scope) -> bool:
-        """Whether, besides, no ``with torch.device(...)`` of a connected file says where new tensors are made."""
+        """Return whether also no ``with torch.device(...)`` of a connected file decides where new tensors are made."""
         group = self.graph.groups[scope.file.path]
         if group not in self._without_devices:
             entering = (self._enters_devices(self.project.files[path]) for path in group)
@@ -73,16 +73,19 @@ class TensorDefaults(Fact):
 
 
 def defaults_unset(site: Site) -> bool:
-    """Whether no file of the project mentions setting a default dtype, device or type of tensors."""
+    """Return whether no file of the project mentions setting a default dtype, device or type of tensors."""
     return site.fact(TensorDefaults).unset()
 
 
 def defaults_kept(site: Site) -> bool:
-    """Whether new tensors are proven to be of 32-bit floats on the CPU where nothing else is said."""
+    """Return whether new tensors are proven to be of 32-bit floats on the CPU where nothing else is said."""
     return site.fact(TensorDefaults).closed(site.file.scope_of(site.twin))
 
 
 def home_of(site: Site, name: str) -> cst.BaseExpression | None:
-    """The device that a legacy constructor makes its tensors on; ``None``: it is proven to be that of new tensors."""
+    """Return the device that a legacy constructor makes its tensors on.
+
+    ``None`` means that it is proven to be that of new tensors.
+    """
     cuda = name.startswith("torch.cuda.")
     return None if not cuda and site.fact(TensorDefaults).on_cpu(site.file.scope_of(site.twin)) else legacy_device(name)

@@ -69,13 +69,13 @@ class HostIndices(Finder):
     _found: dict[tuple[Scope, str], dict[ast.Subscript, HostIndex]] = field(default_factory=dict)
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The subscripts."""
+        """Yield the subscripts."""
         several = (uses for uses in self._uses(file).values() if _may_copy_again(file, uses))
         nodes = dict.fromkeys(node for uses in several for node, _ in uses)
         return (node for node in nodes if wanted(node) and self.of(file, node) is not None)
 
     def of(self, facts: FileFacts, node: ast.Subscript) -> HostIndex | None:
-        """The index of a subscript that is copied for others, too; ``None`` of any other subscript."""
+        """Return the index of a subscript that is copied for others, too; ``None`` of any other subscript."""
         function = facts.scope_of(node).function
         for name in _names(node):
             key = (function, name.id)
@@ -362,5 +362,5 @@ def _is_repeated(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
 
 
 def host_index(site: Site) -> HostIndex | None:
-    """The index of a subscript that is copied for others, too; ``None`` of any other node."""
+    """Return the index of a subscript that is copied for others, too; ``None`` of any other node."""
     return site.fact(HostIndices).of(site.file, site.twin) if isinstance(site.twin, ast.Subscript) else None

@@ -8,6 +8,9 @@ from torchlint.rule.site import Site
 
 
 def read_back(site: Site, node: cst.CSTNode) -> bool:
-    """Whether an array is only a tensor read back (``t.cpu()``, NumPy functions after it) with no other reader."""
+    """Return whether an array is only a tensor read back, with no other reader.
+
+    ``t.cpu()``, NumPy functions after it.
+    """
     twin = site.expression(node)
     return twin is not None and site.fact(Provenance).read_back(site.file, twin)

@@ -11,7 +11,7 @@ _GIVES = "__getitem__"
 
 
 def gives_items(site: Site) -> bool:
-    """Whether a loader calls the method that holds a node for each single item, to make a batch of them."""
+    """Return whether a loader calls the method that holds a node for each single item, to make a batch of them."""
     methods = (each for each in site.file.ancestors(site.place) if isinstance(each, ast.FunctionDef))
     method = next((each for each in methods if each.name == _GIVES), None)
     if method is None:

@@ -47,7 +47,10 @@ class JoiningItems(Fact):
     sides: Sides
 
     def of(self, facts: FileFacts, call: ast.Call) -> JoinedItems | None:
-        """How the items that a call moves are joined on the host and moved at once; ``None`` where that is not seen."""
+        """Return how the items that a call moves are joined on the host and moved at once.
+
+        The result is ``None`` where that is not seen.
+        """
         listed = facts.parent.get(call)
         if not isinstance(listed, ast.ListComp) or listed.elt is not call or "#" in facts.text_of(call):
             return None
@@ -161,13 +164,16 @@ def _is_chain(node: ast.expr) -> bool:
 
 
 def joined_items(site: Site, call: cst.Call) -> JoinedItems | None:
-    """How the items that a call moves are joined on the host and moved at once; ``None`` where that is not seen."""
+    """Return how the items that a call moves are joined on the host and moved at once.
+
+    The result is ``None`` where that is not seen.
+    """
     twin = site.expression(call)
     return site.fact(JoiningItems).of(site.file, twin) if isinstance(twin, ast.Call) else None
 
 
 def moved_at_once(site: Site, found: JoinedItems | None) -> Fix | None:
-    """The fix that moves what is joined in place of each item."""
+    """Return the fix that moves what is joined in place of each item."""
     if found is None or site.compiling.scripted():
         return None
     return Fix(

@@ -8,6 +8,6 @@ from torchlint.rule.site import Site
 
 
 def made_before(site: Site, node: cst.CSTNode) -> bool:
-    """Whether what a name or attribute holds was there before the code at the node ran: it is made less often."""
+    """Return whether what a name or attribute holds was made before the code at the node, so less often."""
     twin = site.expression(node)
     return twin is not None and site.fact(Provenance).made_before(site.file, twin)

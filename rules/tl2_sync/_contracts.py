@@ -72,7 +72,9 @@ class Contracts(Fact):
         self._handed_on = ValueFlow(partial(self._step, handed=True), lost=_Origin.LOST, most=_MOST)
 
     def of(self, facts: FileFacts, test: ast.expr, *, finite: bool) -> bool:
-        """Whether a test is a contract. ``finite``: it asks for NaN or infinity, which only a forward should bring.
+        """Return whether a test is a contract.
+
+        With ``finite``, it asks for NaN or infinity, which only a forward should bring.
 
         Other tests of values are about the forward only where they read what a network computed.
         """
@@ -206,7 +208,7 @@ def _within(part: ast.AST, test: ast.expr) -> bool:
 
 
 def contract(site: Site, test: cst.CSTNode, *, finite: bool) -> bool:
-    """Whether a test that raises is a contract on what comes from outside, not a check of what a network computed.
+    """Return whether a test that raises checks outside input and not what a network computed.
 
     Such are tests in an environment and in what reads data, of tensors that come from there, and of a divisor.
     ``finite``: the test asks for NaN or infinity; other tests that read nothing of a network are contracts too.

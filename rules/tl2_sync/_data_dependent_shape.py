@@ -21,15 +21,15 @@ class Masks(Finder):
     values: Values
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The subscripts."""
+        """Yield the subscripts."""
         return (node for node in file.subscripts if wanted(node) and self.of(file, node))
 
     def of(self, file: FileFacts, node: ast.Subscript) -> list[Value]:
-        """The masks of a subscript."""
+        """Return the masks of a subscript."""
         return [index for index in tensor_indices(self.values, file, node) if index.dtype == "bool"]
 
 
 def masks_of(site: Site, node: cst.Subscript) -> list[Value]:
-    """The masks of a subscript."""
+    """Return the masks of a subscript."""
     twin = site.expression(node)
     return site.fact(Masks).of(site.file, twin) if isinstance(twin, ast.Subscript) else []

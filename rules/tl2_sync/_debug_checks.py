@@ -24,7 +24,7 @@ _BUILTINS = frozenset({"any", "all", "abs", "bool", "float", "int", "len", "max"
 
 
 def behind_a_flag(site: Site, node: cst.If | cst.Assert, reads: Reads, variable: str) -> Fix | None:
-    """Put the test, or the operands of it that read tensors, behind a debug flag; ``variable`` sets a new one."""
+    """Guard the test, or its operands that read tensors, by a debug flag; ``variable`` sets a new one."""
     if site.compiling.scripted() or _binds_name(node.test):
         return None
     flag, asserted = _debug_flag(site) or _NEW_FLAG, isinstance(node, cst.Assert)
@@ -99,7 +99,7 @@ def _operands(test: cst.BaseExpression, operator: type[cst.BaseBooleanOp]) -> li
 
 
 def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
-    """All calls in an expression, from outside to inside."""
+    """Yield all calls in an expression, from outside to inside."""
     if isinstance(node, cst.Call):
         yield node
     for child in node.children:

@@ -22,7 +22,7 @@ class ScalarIndices(Finder):
     values: Values
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The subscripts."""
+        """Yield the subscripts."""
         return (node for node in file.subscripts if wanted(node) and self._fits(file, node))
 
     def _fits(self, file: FileFacts, node: ast.Subscript) -> bool:
@@ -30,12 +30,12 @@ class ScalarIndices(Finder):
         return scalar or any(self.bounds(file, node))
 
     def bounds(self, file: FileFacts, node: ast.Subscript) -> Iterator[Value]:
-        """The bounds of slices that are tensors off the host, of which Python reads the number."""
+        """Yield the bounds of slices that are tensors off the host, of which Python reads the number."""
         found = tensor_bounds(self.values, file, node)
         return (bound for bound in found if bound.device is not Device.CPU and not bound.has_axes)
 
 
 def has_bound(site: Site, node: cst.Subscript) -> bool:
-    """Whether a slice of a subscript has a tensor off the host as its bound."""
+    """Return whether a slice of a subscript has a tensor off the host as its bound."""
     twin = site.expression(node)
     return isinstance(twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, twin))

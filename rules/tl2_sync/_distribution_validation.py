@@ -48,7 +48,7 @@ _SETTER = "set_default_validate_args"
 
 
 def constructor(site: Site, call: cst.Call) -> str | None:
-    """The class whose ``__init__`` a call runs, by qualified name; of other calls the name of the function.
+    """Return the class whose ``__init__`` a call runs, by qualified name; of other calls the name of the function.
 
     ``super().__init__()`` runs that of a base, and so does the name of a project class that inherits it.
     """
@@ -73,7 +73,7 @@ class ProgramEntry:
         return self.file.path.endswith(".py") and not taken
 
     def default_off(self) -> InFile:
-        """The row that sets the default, and the import that it needs."""
+        """Return the row that sets the default, and the import that it needs."""
         text = f"{self._torch or 'torch'}.distributions.Distribution.{_SETTER}(False)"
         return InFile(self.file.path, imports=() if self._torch else ("torch",), ahead=((self.first, text),))
 
@@ -100,7 +100,7 @@ class ProgramEntries(Fact):
     _building: dict[str, int] | None = field(default=None)
 
     def validates(self, facts: FileFacts) -> bool:
-        """Whether no program that runs a file sets the default to anything but a plain ``True``.
+        """Return whether no program that runs a file sets the default to anything but a plain ``True``.
 
         A call counts for all files where it is not known which program runs it, or which one runs the file.
         """
@@ -112,18 +112,18 @@ class ProgramEntries(Fact):
         return True
 
     def running(self, facts: FileFacts) -> list[ProgramEntry]:
-        """The beginnings of the programs that import a file, or that it is itself."""
+        """Return the beginnings of the programs that import a file, or that it is itself."""
         return [entry for entry in self._programs() if facts.path in self._reached(entry.file)]
 
     def built(self, entries: Iterable[ProgramEntry]) -> int:
-        """How many hot calls in these programs build a distribution that validates by default."""
+        """Return how many hot calls in these programs build a distribution that validates by default."""
         if self._building is None:
             self._building = {path: self._count(facts) for path, facts in self.project.files.items()}
         paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
         return sum(self._building[path] for path in paths)
 
     def excepts(self, entries: Iterable[ProgramEntry]) -> bool:
-        """Whether a comment in these programs names the rule, because some validation is wanted."""
+        """Return whether a comment in these programs names the rule, because some validation is wanted."""
         paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
         return any(b"TL205" in self.project.files[path].source.utf8 for path in paths)
 
@@ -157,7 +157,7 @@ class ProgramEntries(Fact):
 
 
 def says(site: Site, call: cst.Call, built: str) -> bool:
-    """Whether a call that builds a distribution gives ``validate_args``."""
+    """Return whether a call that builds a distribution gives ``validate_args``."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and _says(twin, site.names.of(call.func), built)
 

@@ -18,26 +18,26 @@ _TIMER = regex(r"(^|_)(profil\w*|timers?|timing|timeit|stopwatch|record_function
 
 
 def shares_memory(site: Site) -> bool:
-    """Whether the files tied to this one put tensors into memory that other processes read (``share_memory_``)."""
+    """Return whether connected files put tensors into memory that other processes read (``share_memory_``)."""
     return site.fact(Occurrences).mentioned(site.file, "share_memory")
 
 
 def copies_aside(site: Site) -> bool:
-    """Whether the function that holds the node starts copies that do not block: ``x.copy_(y, non_blocking=True)``."""
+    """Return whether the function around the node starts non-blocking copies: ``x.copy_(y, non_blocking=True)``."""
     calls = site.file.scope_of(site.place).function.calls
     options = (option for call in calls for option in call.keywords if option.arg == "non_blocking")
     return any(not (isinstance(option.value, ast.Constant) and not option.value.value) for option in options)
 
 
 def timed(site: Site) -> bool:
-    """Whether a ``with`` block around the node times it: one whose name mentions a timer or a profile."""
+    """Return whether a ``with`` block around the node times it: one whose name mentions a timer or a profile."""
     around = (node for node in site.file.ancestors(site.place) if isinstance(node, ast.With))
     words = (word for node in around for item in node.items for word in names_in(item.context_expr))
     return any(_TIMER.search(word) for word in words)
 
 
 def nearby(site: Site, names: frozenset[str]) -> bool:
-    """Whether the function that holds the node calls one of these, or of a short helper all its callers do."""
+    """Return whether the function that holds the node calls one of these, or of a short helper all its callers do."""
     scope = site.file.scope_of(site.place).function
     if any(_calls_one_of(site, function, names) for function in [scope, *_other_end(scope)]):
         return True

@@ -14,13 +14,13 @@ from torchlint.rule.site import Site
 
 
 def is_copy(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a call is one of a project function that only copies its argument to the host: ``to_np``."""
+    """Return whether a call is one of a project function that only copies its argument to the host: ``to_np``."""
     twin = site.expression(node)
     return isinstance(twin, ast.Call) and site.fact(Readers).called(twin)
 
 
 def copying(site: Site) -> bool:
-    """Whether the function that holds the node does nothing but copy its argument to the host."""
+    """Return whether the function that holds the node does nothing but copy its argument to the host."""
     return site.fact(Readers).within(site.file, site.place)
 
 
@@ -31,6 +31,6 @@ class HostCopies(Finder):
     readers: Readers
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The calls."""
+        """Yield the calls."""
         calls = (call for scope in file.scopes for call in scope.calls)
         return (call for call in calls if self.readers.called(call) and wanted(call))

@@ -23,7 +23,10 @@ class MaskCounts(Fact):
     project: Project
 
     def of(self, facts: FileFacts, mask: ast.expr | None) -> tuple[str, _Rows]:
-        """The name of the count, and the row that makes it; an empty name where a mask is used once, or may change."""
+        """Return the name of the count, and the row that makes it.
+
+        An empty name where a mask is used once, or may change.
+        """
         if not isinstance(mask, ast.Name):
             return "", ()
         function = facts.scope_of(mask).function

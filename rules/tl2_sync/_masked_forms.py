@@ -42,7 +42,7 @@ _READING = frozenset({"item", "detach", "tolist", "cpu"})
 
 
 def fixed_size(site: Site, node: cst.Subscript) -> Fix | None:
-    """A statement or a reduction that selects by a mask, of a fixed size; ``None`` where it has no such form."""
+    """Return a statement or a reduction that selects by a mask, of a fixed size; ``None`` where it has no such form."""
     if site.compiling.scripted():
         return None
     return _reduced(site, node) or _stored(site, node)
@@ -72,12 +72,12 @@ class MaskShapes(Fact):
     values: Values
 
     def alike(self, facts: FileFacts, one: ast.expr, other: ast.expr) -> bool:
-        """Whether two expressions are computed element by element from the same tensors."""
+        """Return whether two expressions are computed element by element from the same tensors."""
         operands = self._operands(facts, one)
         return operands is not None and operands == self._operands(facts, other)
 
     def contains(self, facts: FileFacts, mask: ast.expr, tensor: ast.expr) -> bool:
-        """Whether a mask is computed element by element from all that a tensor is computed from."""
+        """Return whether a mask is computed element by element from all that a tensor is computed from."""
         operands, own = self._operands(facts, mask), self._operands(facts, tensor)
         return operands is not None and own is not None and bool(own) and own <= operands
 

@@ -56,7 +56,7 @@ class ReadingAfterwards(Fact):
     deferring: Deferring
 
     def of(self, facts: FileFacts, call: ast.Call) -> Afterwards | None:
-        """How a read is done after its loop, together with all others that end there."""
+        """Return how a read is done after its loop, together with all others that end there."""
         kept = self._kept(facts, call)
         loop = self._loop(facts, kept) if kept is not None else None
         if kept is None or loop is None:
@@ -227,6 +227,9 @@ def _mentions(scope: Scope, name: str, besides: ast.stmt) -> Iterator[ast.Name]:
 
 
 def read_afterwards(site: Site, call: cst.Call) -> Afterwards | None:
-    """How a read is done after its loop; ``None`` where the loop, or code that is not seen, may need the number."""
+    """Return how a read is done after its loop.
+
+    The result is ``None`` where the loop, or code that is not seen, may need the number.
+    """
     twin = site.expression(call)
     return site.fact(ReadingAfterwards).of(site.file, twin) if isinstance(twin, ast.Call) else None

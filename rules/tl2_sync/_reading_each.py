@@ -41,7 +41,7 @@ class ReadingEach(Fact):
     whereabouts: Whereabouts
 
     def of(self, facts: FileFacts, call: ast.Call) -> ReadEach | None:
-        """How the comprehension around a read reads all of its numbers at once; ``None`` where it does more."""
+        """Return how the comprehension around a read reads all of its numbers at once; ``None`` where it does more."""
         comprehension = facts.parent.get(call)
         match comprehension:
             case ast.ListComp(
@@ -94,6 +94,6 @@ def _doubt(name: str, wrong: Iterator[str]) -> str:
 
 
 def reads_each(site: Site, call: cst.Call) -> ReadEach | None:
-    """How the comprehension around a read reads all of its numbers at once; ``None`` where it does more."""
+    """Return how the comprehension around a read reads all of its numbers at once; ``None`` where it does more."""
     twin = site.expression(call)
     return site.fact(ReadingEach).of(site.file, twin) if isinstance(twin, ast.Call) else None

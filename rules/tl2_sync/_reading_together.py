@@ -83,7 +83,7 @@ class ReadingTogether(Fact):
     _joint: dict[tuple[ast.Call, bool], Together | None] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, call: ast.Call) -> tuple[Together, ...]:
-        """How a read becomes one with its neighbours: with all of them, and then with fewer where that needs a proof.
+        """Return how a read is combined with its neighbours: all of them first, then fewer where a proof needs that.
 
         Nothing where it has no neighbours, or cannot be done earlier.
         """
@@ -417,6 +417,6 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def reads_together(site: Site, call: cst.Call) -> tuple[Together, ...]:
-    """How a read becomes one with its neighbours, the widest way first; nothing where it has none."""
+    """Return how a read becomes one with its neighbours, the widest way first; nothing where it has none."""
     twin = site.expression(call)
     return site.fact(ReadingTogether).of(site.file, twin) if isinstance(twin, ast.Call) else ()

@@ -33,7 +33,7 @@ class RealNumbers(Fact):
     _only: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def only(self, scope: Scope) -> bool:
-        """Whether no connected file does, and the code is not a library's, which programs that are not seen may use."""
+        """Return whether no connected file mentions complex numbers, and the code is not a library's."""
         group = self.graph.groups[scope.file.path]
         if group not in self._only:
             texts = (self.project.files[path].source.utf8 for path in group)

@@ -93,7 +93,9 @@ class Recording(Fact):
     tensors: Tensors
 
     def of(self, facts: FileFacts, call: ast.Call) -> TensorRecord | None:
-        """How the record that takes what a call reads keeps tensors; ``None`` where there is none, or not all is seen.
+        """Return how the record that takes what a call reads keeps tensors.
+
+        The result is ``None`` where there is none, or not all is seen.
 
         ``call`` reads a number, or gives an array.
         """

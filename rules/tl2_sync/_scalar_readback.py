@@ -76,7 +76,7 @@ class Readbacks(Fact):
         self._put = ValueFlow(self._step, lost=False)
 
     def of(self, facts: FileFacts, call: ast.Call) -> Read | None:
-        """What a call reads back that the host does not need; ``None`` of any other call."""
+        """Return what a call reads back that the host does not need; ``None`` of any other call."""
         if call not in self._known:
             self._known[call] = self._of(facts, call)
         return self._known[call]
@@ -119,7 +119,7 @@ class Readbacks(Fact):
         yield from self.sources.crossing(spot, _KEPT, False)
 
     def on_device(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether what is read is a tensor that was not on the host before this very expression."""
+        """Return whether what is read is a tensor that this very expression moves to the host."""
         if not self._is_tensor(facts, node):
             return False
         node = receiver_of(node, _TO_HOST | _REDUCING.all | _SAME_ELEMENTS.all)
@@ -182,6 +182,6 @@ class Readbacks(Fact):
 
 
 def read_at(site: Site, call: cst.Call) -> Read | None:
-    """What a call reads back that the host does not need; ``None`` of any other call."""
+    """Return what a call reads back that the host does not need; ``None`` of any other call."""
     twin = site.expression(call)
     return site.fact(Readbacks).of(site.file, twin) if isinstance(twin, ast.Call) else None

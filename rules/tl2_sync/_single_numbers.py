@@ -46,18 +46,18 @@ class Tensors(Fact):
     reals: RealNumbers
 
     def rank(self, facts: FileFacts, node: ast.expr) -> int | None:
-        """The number of dimensions, ``None`` where it is not known."""
+        """Return the number of dimensions, ``None`` where it is not known."""
         return self.values.of(facts, node).rank
 
     def flattening(self, facts: FileFacts, node: ast.expr) -> str:
-        """The call that takes from a tensor of one number the dimensions that it may have; empty: it has none.
+        """Return the call that takes from a tensor of one number the dimensions that it may have; empty: it has none.
 
         A tensor of several numbers raises there, as it did where one number was read from it.
         """
         return "" if self.rank(facts, node) == 0 else ".reshape(())"
 
     def detached(self, facts: FileFacts, source: ast.expr, last: str, *, flat: bool) -> str:
-        """The text of what is kept in place of a number: the tensor without its graph, ``flat``: without dimensions.
+        """Return the source of what to keep for a number: the tensor without its graph, with ``flat`` no dimensions.
 
         A number that was computed for itself alone, and that nothing writes to later, needs no copy.
         """
@@ -103,7 +103,7 @@ class Tensors(Fact):
         return False
 
     def is_floating(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor holds floating-point numbers.
+        """Return whether a tensor holds floating-point numbers.
 
         What only an inexact dtype can hold, such as a mean, or what has a graph, is floating where the program has no
         complex numbers, or where it is an operand of a sum that ``backward()`` was called on, which would be complex,
@@ -121,7 +121,7 @@ class Tensors(Fact):
         return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
 
     def floating_among(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> frozenset[ast.expr]:
-        """Which of some tensors hold floating-point numbers in every run in which all of them can be computed.
+        """Return which of some tensors hold floating-point numbers in every run in which all of them can be computed.
 
         Of one tensor a mean is computed, which raises for whole numbers, and a maximum, which raises for complex ones.
         """
@@ -215,30 +215,30 @@ class Tensors(Fact):
         return ()
 
     def is_whole(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor is proven to hold whole numbers or truths."""
+        """Return whether a tensor is proven to hold whole numbers or truths."""
         return (self.values.of(facts, node).dtype or "float32") not in _FLOATS
 
     def on_accelerator(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor lies on an accelerator where there is one, else on the CPU."""
+        """Return whether a tensor lies on an accelerator where there is one, else on the CPU."""
         return self.whereabouts.on_accelerator(facts, node)
 
     def on_one_device(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
-        """Whether all lie on one device."""
+        """Return whether all lie on one device."""
         return self.whereabouts.alike(facts, nodes)
 
 
 def operand(facts: FileFacts, node: ast.expr) -> str:
-    """The source text of an expression of which a method is to be called."""
+    """Return the source text of an expression of which a method is to be called."""
     text = text_of(facts, node)
     return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
 
 
 def text_of(facts: FileFacts, node: ast.expr) -> str:
-    """The source text of an expression, on one row."""
+    """Return the source text of an expression, on one row."""
     text = facts.text_of(node)
     return ast.unparse(node) if "\n" in text or "\r" in text else text
 
 
 def holds_comment(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether an expression of several rows may hold a comment, which would be lost with it."""
+    """Return whether an expression of several rows may hold a comment, which would be lost with it."""
     return node.end_lineno != node.lineno and "#" in facts.text_of(node)

@@ -29,7 +29,7 @@ class Truths(Finder):
     values: Values
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The expressions."""
+        """Yield the expressions."""
         return (node for node in file.tests if wanted(node) and self._reads_tensor(file, node))
 
     def _reads_tensor(self, file: FileFacts, test: ast.expr) -> bool:
@@ -47,7 +47,7 @@ class Tests(Fact):
     values: Values
 
     def is_truth(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is proven a tensor that holds one truth and has no dimension.
+        """Return whether an expression is proven a tensor that holds one truth and has no dimension.
 
         ``any`` and ``all`` of bytes give a byte, which is 0 or 1.
         """
@@ -59,11 +59,11 @@ class Tests(Fact):
         return asked or value.dtype == "bool"
 
     def names(self, node: ast.expr) -> frozenset[str]:
-        """The names that are read in any case where an expression is computed."""
+        """Return the names that are read in any case where an expression is computed."""
         return frozenset(part.id for part in unconditional(node) if isinstance(part, ast.Name))
 
     def is_harmless(self, facts: FileFacts, node: ast.expr, known: frozenset[str]) -> bool:
-        """Whether an expression may as well be computed where ``and`` or ``or`` would have left it out.
+        """Return whether an expression may as well be computed where ``and`` or ``or`` would have left it out.
 
         It only compares, or asks elements for what they are, and neither its names nor what it does with them can fail.
         ``known``: names that have a value there in any case.

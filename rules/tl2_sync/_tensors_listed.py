@@ -28,12 +28,12 @@ class TensorsListed(Finder):
     readbacks: Readbacks
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The calls."""
+        """Yield the calls."""
         calls = (call for scope in file.scopes for call in scope.calls if _elements(call))
         return (call for call in calls if wanted(call) and self.of(file, call))
 
     def of(self, facts: FileFacts, call: ast.Call) -> Sequence[ast.expr]:
-        """The tensors that a call reads to make a new one; none where a single one is read for the host."""
+        """Return the tensors that a call reads to make a new one; none if it reads a single one for the host."""
         name = self.project.qualified(facts, call.func) or ""
         if name not in _MAKERS and name.removeprefix("torch.") not in table()["legacy"]:
             return ()
@@ -50,6 +50,6 @@ def _elements(call: ast.Call) -> Sequence[ast.expr]:
 
 
 def tensors_listed(site: Site, call: cst.Call) -> Sequence[ast.expr]:
-    """The tensors that a call reads to make a new one."""
+    """Return the tensors that a call reads to make a new one."""
     twin = site.expression(call)
     return site.fact(TensorsListed).of(site.file, twin) if isinstance(twin, ast.Call) else ()

@@ -23,7 +23,7 @@ class Checks(Finder):
     values: Values
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The statements."""
+        """Yield the statements."""
         for stmt in file.compounds:
             if type(stmt) is ast.Assert or (type(stmt) is ast.If and raises(stmt.body)):
                 if wanted(stmt) and self._may_read(file, stmt.test):

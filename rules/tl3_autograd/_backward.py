@@ -54,7 +54,7 @@ class Backwards(Fact):
         self._literals = ValueFlow(self._literal, lost=False)
 
     def kept_for_nothing(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again.
+        """Return whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again.
 
         ``torch.autograd.backward(x, ...)`` is one too.
         """
@@ -279,7 +279,7 @@ def _arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
 
 
 def keeps_graph_for_nothing(site: Site, call: cst.Call) -> bool:
-    """Whether ``x.backward(retain_graph=...)`` keeps its graph and no backward pass runs through it again.
+    """Return whether ``x.backward(retain_graph=...)`` keeps its graph and no backward pass runs through it again.
 
     Proven in the function, in its callers and over the rounds of loops; false when unsure.
     """

@@ -21,7 +21,7 @@ _HOLDERS = (ast.Tuple, ast.List, ast.Starred)
 
 
 def backpropagated(site: Site, node: cst.CSTNode) -> bool:
-    """Whether backward() runs through what an expression is made of, by another way than the expression itself.
+    """Return whether ``backward()`` runs through what an expression is made of, on a path around the expression.
 
     Of the second ``loss`` in ``loss.backward(); losses.append(loss)``, and of ``a`` with ``(a + b).backward()``.
     """
@@ -30,13 +30,13 @@ def backpropagated(site: Site, node: cst.CSTNode) -> bool:
 
 
 def is_leaf(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a tensor asks for gradients itself and was computed from nothing, such as a parameter."""
+    """Return whether a tensor asks for gradients itself and was computed from nothing, such as a parameter."""
     twin = site.expression(node)
     return twin is not None and site.fact(Autograd).graphs.is_leaf(site.file, twin)
 
 
 def is_loss(site: Site, node: cst.CSTNode) -> bool:
-    """Whether backward() is called on what an expression stands for, elsewhere in the function or by a callee.
+    """Return whether backward() is called on what an expression stands for, elsewhere in the function or by a callee.
 
     A sum of such values is one too.
     """
@@ -45,7 +45,7 @@ def is_loss(site: Site, node: cst.CSTNode) -> bool:
 
 
 def chains(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a list of the function keeps what the next round goes on from: ``x = f(x); outputs.append(x)``.
+    """Return whether a list of the function keeps what the next round goes on from: ``x = f(x); outputs.append(x)``.
 
     The graph of such a tensor is a part of that of the next one, and of what the function goes on with behind the loop,
     whether the list keeps it or not. So is that of a tensor from which the same function makes what it returns.
@@ -82,7 +82,7 @@ class _Chain:
     loop: ast.For | ast.AsyncFor | ast.While
 
     def carried(self) -> set[Binding]:
-        """The bindings of a round whose graphs are a part of what the next round reads."""
+        """Return the bindings of a round whose graphs are a part of what the next round reads."""
         todo = [
             binding
             for name in walk(self.loop)
@@ -100,7 +100,7 @@ class _Chain:
         return found
 
     def goes_on(self, carried: set[Binding]) -> bool:
-        """Whether the function reads behind the loop what the last round has bound."""
+        """Return whether the function reads behind the loop what the last round has bound."""
         behind = (node for node in walk(self.file.scope_of(self.loop).function.node) if isinstance(node, ast.Name))
         reads = (
             name for name in behind if isinstance(name.ctx, ast.Load) and self.loop not in self.file.ancestors(name)
@@ -112,11 +112,11 @@ class _Chain:
         )
 
     def bound(self, name: ast.Name) -> tuple[Binding, ...]:
-        """What the same round has bound a name to."""
+        """Return what the same round has bound a name to."""
         return self.project.rounds(self.file, name, self.loop).same
 
     def names(self, node: ast.expr) -> Iterator[ast.Name]:
-        """The names in an expression whose graphs may be a part of its graph."""
+        """Yield the names in an expression whose graphs may be a part of its graph."""
         if self.autograd.has_graph(self.file, node) is False:
             return
         if isinstance(node, ast.Name):
@@ -134,5 +134,5 @@ class Kept(Finder):
     autograd: Autograd
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The added expressions."""
+        """Yield the added expressions."""
         return (node for node in self.growth.added(file, wanted) if self.autograd.has_graph(file, node) is not False)

@@ -22,12 +22,15 @@ PLAIN = "what is computed here and changed in place later does not belong to a s
 
 
 def runs_as_written(site: Site) -> bool:
-    """Whether modules run what their classes say: nothing near registers a hook or replaces a ``forward``."""
+    """Return whether modules run what their classes say: nothing near registers a hook or replaces a ``forward``."""
     return not site.fact(Replaced).near(site.file)
 
 
 def rounds_otherwise(site: Site, call: cst.Call) -> bool | None:
-    """Whether a network rounds otherwise without gradients: transformer layers do; ``None`` where it is not known."""
+    """Return whether a network rounds otherwise without gradients: transformer layers do.
+
+    The result is ``None`` where it is not known.
+    """
     parts = site.autograd.network(call.func).parts
     if parts is None:
         return None
@@ -35,7 +38,7 @@ def rounds_otherwise(site: Site, call: cst.Call) -> bool | None:
 
 
 def value_of(site: Site, call: cst.Call) -> cst.BaseExpression | None:
-    """All that the statement of a call computes, ``None`` where it is not a plain assignment, return or expression."""
+    """Return all that the statement of a call computes, ``None`` unless it is an assignment, return or expression."""
     node: cst.CSTNode = call
     above = site.parent(node)
     while above is not None and not isinstance(above, _STATEMENTS):
@@ -44,7 +47,7 @@ def value_of(site: Site, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def guarded(site: Site, call: cst.Call, assumes: str) -> Fix | None:
-    """The statement of a run in a ``with``; ``None`` where the network rounds otherwise there."""
+    """Return the statement of a run in a ``with``; ``None`` where the network rounds otherwise there."""
     rounds = rounds_otherwise(site, call)
     if rounds:
         return None
@@ -62,7 +65,7 @@ def guarded(site: Site, call: cst.Call, assumes: str) -> Fix | None:
 
 
 def ends_here(site: Site, value: cst.BaseExpression) -> bool:
-    """Whether the graph of what a statement computes provably ends in the function: the statement's code, or after it.
+    """Return whether the graph of what a statement computes provably ends in the function, in or after the statement.
 
     ``net(x).detach()``, and ``y = net(x)`` where the function makes of ``y`` nothing but what is detached or read.
     """

@@ -12,7 +12,7 @@ from torchlint.rule.site import Site
 
 
 def repeated(site: Site, node: cst.CSTNode) -> bool:
-    """Whether an expression runs a network of which ``ran_before`` holds, or an equal run that comes after."""
+    """Return whether an expression runs a network of which ``ran_before`` holds, or an equal run that comes after."""
     twin = site.expression(node)
     calls = [part for part in walk(twin) if isinstance(part, ast.Call)] if twin is not None else []
     runs = [call for call in calls if site.fact(Autograd).runs(site.file, call)]

@@ -37,7 +37,7 @@ class Losses(Fact):
         self._forward = ValueFlow(self._step, lost=False)
 
     def called_on(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether backward() is called on what a name stands for, here or in a function that it is handed to.
+        """Return whether backward() is called on what a name stands for, here or in a function that it is handed to.
 
         The sum of such values counts too.
         """
@@ -60,13 +60,13 @@ class Losses(Fact):
             yield from self.uses.taken(call, node, named=True)
 
     def outlived(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether the graph of a name may be a part of what its function returns, stores or hands on."""
+        """Return whether the graph of a name may be a part of what its function returns, stores or hands on."""
         if not isinstance(node, ast.Name):
             return False
         return any(self.flow.graph_uses(facts, other) & _KEPT_ON for other in self._other_uses(facts, node))
 
     def runs_through(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether backward() runs through what an expression is made of, by another way than the expression itself.
+        """Return whether ``backward()`` runs through what an expression is made of, on a path around the expression.
 
         A backward through another result of the call that gave it frees what both were computed from.
         """

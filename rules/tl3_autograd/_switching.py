@@ -32,7 +32,7 @@ class Switching(Fact):
     _readers: bool | None = field(default=None)
 
     def switches(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call makes a context manager of the project that switches modules back and forth.
+        """Return whether a call makes a context manager of the project that switches modules back and forth.
 
         It says ``train(False)``, or both ``eval()`` and ``train()``, on something.
         """
@@ -42,7 +42,7 @@ class Switching(Fact):
         return {"eval", "train"} <= names or any(_says_false(inner) for inner in methods)
 
     def hands_on(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether a node stands where someone else's switch is carried out.
+        """Return whether a node stands where someone else's switch is carried out.
 
         In a context manager, which runs where it is entered and left, and in a module's own ``train`` or ``eval``.
         """
@@ -52,7 +52,7 @@ class Switching(Fact):
         return own or _is_context(function)
 
     def matter(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a module may compute something else in the other mode; true where its parts are not known."""
+        """Return whether a module may compute something else in the other mode; true where its parts are not known."""
         parts = self.networks.of(facts, node).parts
         if parts is None or parts & _RECURRENT or self._reads_mode():
             return True
@@ -93,17 +93,17 @@ def _says_false(call: ast.Call) -> bool:
 
 
 def hands_mode_on(site: Site) -> bool:
-    """Whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
+    """Return whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
     return site.fact(Switching).hands_on(site.file, site.twin)
 
 
 def mode_matters(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a module may compute something else in the other mode; true where its parts are not known."""
+    """Return whether a module may compute something else in the other mode; true where its parts are not known."""
     twin = site.expression(node)
     return twin is None or site.fact(Switching).matter(site.file, twin)
 
 
 def switches_mode(site: Site, call: cst.Call) -> bool:
-    """Whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
+    """Return whether a call makes a context manager of the project that puts modules into evaluation mode and back."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(Switching).switches(site.file, twin)

@@ -43,7 +43,7 @@ class Beside(Fact):
         self._solver = Solver(lambda question: self._answer(*question), unknown=False)
 
     def of(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor in a method of a module is on the device of the module's parameters, or the method raises.
+        """Return whether a tensor in a method of a module is on the device of its parameters, or the method raises.
 
         All parameters of a module count as being on one device.
         """
@@ -118,7 +118,7 @@ def _always(facts: FileFacts, body: list[ast.stmt], node: ast.AST) -> Iterator[a
 
 
 def beside_module(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a tensor in a method of a module is proven to be on the device of the module's parameters.
+    """Return whether a tensor in a method of a module is proven to be on the device of the module's parameters.
 
     A layer of the module made it, or takes it before: on another device the method raises.
     """

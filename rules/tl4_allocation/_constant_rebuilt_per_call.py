@@ -32,7 +32,7 @@ class Recast(Fact):
     _known: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def near(self, facts: FileFacts) -> bool:
-        """Whether a file that imports connect with this one casts a module."""
+        """Return whether a file that imports connect with this one casts a module."""
         group = self.graph.groups[facts.path]
         if group not in self._known:
             files = (self.project.files[path] for path in sorted(group))
@@ -52,13 +52,13 @@ class Recast(Fact):
 
 
 def is_accumulated(site: Site, node: cst.CSTNode) -> bool:
-    """Whether the name an expression is assigned to is later given what is made of it, as in ``x = x + y``."""
+    """Return whether the name an expression is assigned to is later given what is made of it, as in ``x = x + y``."""
     twin = site.expression(node)
     return twin is not None and accumulated(site.file, twin)
 
 
 def free_attribute(site: Site, name: str) -> str | None:
-    """An attribute, as source (``self.support``), that the enclosing module could set at the end of ``__init__``.
+    """Return an attribute as source (``self.support``) that the module could set at the end of ``__init__``.
 
     ``name`` itself or with a number after it, never one that the class or its relatives use. ``None`` where the
     class has no ``__init__`` of its own that calls the next one, or the attribute might not be there at the node.
@@ -67,12 +67,12 @@ def free_attribute(site: Site, name: str) -> str | None:
 
 
 def settled(site: Site, node: cst.CSTNode) -> bool:
-    """Whether an expression means the same at the end of the enclosing class's own ``__init__``."""
+    """Return whether an expression means the same at the end of the enclosing class's own ``__init__``."""
     twin = site.expression(node)
     return twin is not None and site.fact(Members).settled(site.file, twin)
 
 
 def follows_a_cast(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a tensor would get another dtype as a buffer, because modules are cast nearby."""
+    """Return whether a tensor would get another dtype as a buffer, because modules are cast nearby."""
     value = site.values.of(node)
     return value.dtype in _FLOATING and site.fact(Recast).near(site.file)

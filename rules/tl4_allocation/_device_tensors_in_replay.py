@@ -10,6 +10,6 @@ from torchlint.rule.site import Site
 
 
 def drawn_from(site: Site, call: cst.Call) -> bool:
-    """Of ``self.x.append(y)``, whether the object draws from that list or deque at random: a replay buffer."""
+    """Return whether an object draws at random from what ``self.x.append(y)`` adds to: a replay buffer."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(Hoards).drawn(site.file, twin)

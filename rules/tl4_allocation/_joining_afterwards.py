@@ -51,7 +51,7 @@ class JoiningAfterwards(Fact):
     deferring: Deferring
 
     def of(self, facts: FileFacts, call: ast.Call) -> Joined | None:
-        """How ``x = torch.cat([x, y])`` in a loop is done behind it; ``None`` where it cannot be."""
+        """Return how ``x = torch.cat([x, y])`` in a loop is done behind it; ``None`` where it cannot be."""
         stmt = facts.parent.get(call)
         match stmt, call:
             case (
@@ -113,6 +113,6 @@ class JoiningAfterwards(Fact):
 
 
 def joined_afterwards(site: Site, call: cst.Call) -> Joined | None:
-    """How a concatenation in a loop is done behind it; ``None`` where it cannot be."""
+    """Return how a concatenation in a loop is done behind it; ``None`` where it cannot be."""
     twin = site.expression(call)
     return site.fact(JoiningAfterwards).of(site.file, twin) if isinstance(twin, ast.Call) else None

@@ -144,7 +144,7 @@ def _only_asks(facts: FileFacts, node: ast.expr) -> bool:
 
 
 def regrown(site: Site, call: cst.Call) -> str | None:
-    """What a concatenation makes longer, and so copies again, in every round of a loop that reads it nowhere else.
+    """Return what a concatenation lengthens, and so copies, in each round of a loop that reads it nowhere else.
 
     ``xs`` of ``xs = torch.cat([xs, x])``, as source; ``None`` where nothing grows over more than a handful of rounds.
     """

@@ -10,7 +10,7 @@ from torchlint.rule.site import Site
 
 
 def hoarded(site: Site, call: cst.Call) -> str | None:
-    """Of ``self.x.append(y)``, the list as source if nothing in the project ever empties, trims or bounds it.
+    """Return the list of ``self.x.append(y)`` as source if nothing empties, trims or bounds it, else ``None``.
 
     ``None`` too where objects of the class are built again and again, or the list is handed to unknown code.
     """

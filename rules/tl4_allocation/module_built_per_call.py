@@ -55,13 +55,13 @@ class _Table(TypedDict):
 
 @cache
 def twins() -> Mapping[str, Twin]:
-    """The table of modules and their functions, from ``functional_twins.json``."""
+    """Return the table of modules and their functions, from ``functional_twins.json``."""
     return {name: _twin(row) for name, row in _table()["modules"].items()}
 
 
 @cache
 def torchrl_modules() -> frozenset[str]:
-    """Loss modules and value estimators of TorchRL, which walk through networks when they are built."""
+    """Return the loss modules and value estimators of TorchRL, which walk through networks when they are built."""
     return frozenset(_table()["torchrl"])
 
 

@@ -32,7 +32,7 @@ class Calling(Fact):
     holders: Holders
 
     def of(self, node: ast.expr) -> list[CallSite]:
-        """The calls of what a compilation gives, by the call (or bare decorator) that makes it."""
+        """Return the calls of what a compilation gives, by the call (or bare decorator) that makes it."""
         compilation = self.compilations.at(node)
         found: list[CallSite] = []
         for where, call, arguments in self._calls(compilation) if compilation is not None else ():
@@ -77,7 +77,7 @@ class Calling(Fact):
 
 
 def refused(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether the function around an expression raises for some of the values that a name or attribute may have."""
+    """Return whether the function around an expression raises for some values of a name or attribute."""
     tests = [part for part in walk(facts.scope_of(node).function.node) if isinstance(part, ast.If)]
     return any(raises(part.body) and among(node, walk(part.test)) for part in tests)
 
@@ -104,6 +104,6 @@ def _chain(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def calls_of(site: Site, node: cst.CSTNode) -> Sequence[CallSite]:
-    """All places known to call the object that the expression is assigned to, e.g. a compiled module."""
+    """Return all places known to call the object that the expression is assigned to, e.g. a compiled module."""
     twin = site.expression(node)
     return site.fact(Calling).of(twin) if twin is not None else []

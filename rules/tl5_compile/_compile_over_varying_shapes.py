@@ -9,6 +9,6 @@ from ._calling import refused
 
 
 def is_refused(site: Site, node: cst.CSTNode) -> bool:
-    """Whether the function that holds the node raises for some of the values that a name or attribute may have."""
+    """Return whether the function around the node raises for some values of a name or attribute."""
     twin = site.expression(node)
     return twin is not None and refused(site.file, twin)

@@ -8,6 +8,6 @@ from torchlint.rule.site import Site
 
 
 def kept(site: Site, call: cst.Call) -> bool:
-    """Whether what a call gives is stored in an attribute or a container, at once or by another name."""
+    """Return whether what a call gives is stored in an attribute or a container, at once or by another name."""
     twin = site.expression(call)
     return twin is not None and site.fact(Holders).kept(site.file, twin)

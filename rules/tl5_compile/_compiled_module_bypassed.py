@@ -15,7 +15,7 @@ from torchlint.rule.site import Site
 
 
 def bypassed(site: Site, call: cst.Call) -> Bypass | None:
-    """How runs get past what a ``torch.compile`` gives, ``None`` where they are not known to.
+    """Return how runs get past what a ``torch.compile`` gives, ``None`` where they are not known to.
 
     Nothing keeps it; or only methods besides ``forward`` are called on it, which run uncompiled.
     """
@@ -24,7 +24,7 @@ def bypassed(site: Site, call: cst.Call) -> Bypass | None:
 
 
 def takes_uncompiled(site: Site, call: cst.Call) -> Taken | None:
-    """Of a call that keeps modules which the same function compiles later, what runs uncompiled because of it."""
+    """Return what runs uncompiled because a call keeps modules that its function compiles later, else ``None``."""
     twin = site.expression(call)
     return site.fact(Bypasses).takers(site.file).get(twin) if isinstance(twin, ast.Call) else None
 
@@ -36,5 +36,5 @@ class Takers(Finder):
     bypass: Bypasses
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The nodes."""
+        """Yield the nodes."""
         return filter(wanted, self.bypass.takers(file))

@@ -14,7 +14,7 @@ from torchlint.rule.site import Site
 
 
 def breaks_graph(site: Site) -> Break | None:
-    """Of a call or a test, whether it breaks the graph of code that the project compiles, and how."""
+    """Return how a call or a test breaks the graph of compiled code; ``None`` if it does not."""
     twin = site.twin
     return site.fact(Breaks).of(site.file).get(twin) if isinstance(twin, ast.expr) else None
 
@@ -26,5 +26,5 @@ class GraphBreaks(Finder):
     breaks: Breaks
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The nodes."""
+        """Yield the nodes."""
         return filter(wanted, self.breaks.of(file))

@@ -14,7 +14,7 @@ from torchlint.rule.site import Site
 
 
 def recompiles(site: Site) -> Changing | None:
-    """Of an attribute, whether compiled code reads it as an integer of a module that hot code changes."""
+    """Return how compiled code reads an attribute as an integer that hot code changes; ``None`` if it does not."""
     twin = site.twin
     return site.fact(Integers).of(site.file).get(twin) if isinstance(twin, ast.expr) else None
 
@@ -26,5 +26,5 @@ class ChangingIntegers(Finder):
     integers: Integers
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The nodes."""
+        """Yield the nodes."""
         return filter(wanted, self.integers.of(file))

@@ -41,7 +41,7 @@ class Machines(Fact):
     _asked: dict[ast.AST, bool] = field(default_factory=dict)
 
     def unguarded(self, node: ast.expr) -> bool:
-        """Whether a compilation happens on every machine, in a project that also runs where there is no CUDA.
+        """Return whether a compilation happens on every machine, in a project that also runs where there is no CUDA.
 
         Of several in one function only the first counts.
         """
@@ -162,7 +162,7 @@ def _leaves(stmt: ast.If) -> bool:
 
 
 def compiles_anywhere(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a ``torch.compile`` runs on every machine, in a project that also runs without CUDA.
+    """Return whether a ``torch.compile`` runs on every machine, in a project that also runs without CUDA.
 
     No condition guards it, or one that only asks whether torch has ``compile``. The first in a function counts.
     """

@@ -43,7 +43,7 @@ class Attention(Fact):
         self._weights = ValueFlow(self._weigh, lost=False)
 
     def of(self, facts: FileFacts, softmax: ast.Call, scores: ast.expr) -> bool:
-        """Whether the weights of a softmax are all of ``softmax(q @ k.T / scale) @ v`` that anyone looks at.
+        """Return whether a softmax is part of ``softmax(q @ k.T / scale) @ v``, and nothing else reads its weights.
 
         ``scores`` is what the softmax is of. Masks and dropout may stand between.
         """
@@ -111,6 +111,6 @@ def _is_transposed(node: ast.expr) -> bool:
 
 
 def weighs_values(site: Site, call: cst.Call, scores: cst.BaseExpression) -> bool:
-    """Of a softmax of ``scores`` whether it is attention: ``softmax(q @ k.T / scale) @ v``, its weights unused."""
+    """Return whether a softmax of ``scores`` is attention: ``softmax(q @ k.T / scale) @ v``, its weights unused."""
     twin, inner = site.expression(call), site.expression(scores)
     return isinstance(twin, ast.Call) and inner is not None and site.fact(Attention).of(site.file, twin, inner)

@@ -40,7 +40,7 @@ class Averages(Fact):
     ties: Ties
 
     def of(self, facts: FileFacts, node: ast.expr) -> Average | None:
-        """What is known of an average, for the three places where one is written.
+        """Return what is known of an average, for the three places where one is written.
 
         A call ``x.copy_(...)``, what is assigned to ``x.data``, or a call ``load_state_dict(d)`` of a dict whose items
         are averages.
@@ -208,7 +208,7 @@ def _mentions(node: ast.expr, other: ast.expr) -> bool:
 
 
 def average_of(site: Site, node: cst.CSTNode) -> Average | None:
-    """Of a copy, an assigned value or a loaded dict: the average of two networks that it keeps up, if it does.
+    """Return the average of two networks that a copy, assigned value or loaded dict updates, else ``None``.
 
     ``t.data.copy_(tau * p.data + (1 - tau) * t.data)`` in a loop over two networks' parameters, the same assigned
     to ``t.data``, and ``load_state_dict(d)`` where the items of ``d`` are such averages.

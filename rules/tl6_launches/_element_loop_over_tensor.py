@@ -9,7 +9,7 @@ from torchlint.rule.site import Site
 
 
 def element_of(site: Site, node: cst.CSTNode) -> Value | None:
-    """The tensor whose element an expression is in each round of a loop; ``None``: it is none.
+    """Return the tensor whose element an expression is in each round of a loop, ``None`` for other expressions.
 
     ``v`` of ``for v in t`` and of comprehensions, also through ``zip`` and ``enumerate``, and ``t[i]`` where a
     loop counts ``i``.

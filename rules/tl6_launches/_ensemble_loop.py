@@ -14,7 +14,7 @@ from torchlint.rule.site import Site
 
 
 def ensemble(site: Site, call: cst.Call) -> bool:
-    """Whether a call runs one of several networks built alike (``q`` of ``self.qs``), another in each round."""
+    """Return whether a call runs one of several networks built alike (``q`` of ``self.qs``), another in each round."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(Batching).ensemble(site.file, twin)
 
@@ -26,7 +26,7 @@ class Ensembles(Finder):
     batching: Batching
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The calls."""
+        """Yield the calls."""
         calls = (call for scope in file.scopes for call in scope.calls)
         named = (call for call in calls if isinstance(call.func, (ast.Name, ast.Subscript)))
         return (call for call in named if wanted(call) and self.batching.ensemble(file, call))

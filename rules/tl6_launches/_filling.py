@@ -69,5 +69,5 @@ def _is_read(loop: ast.For, name: str, target: ast.Subscript) -> bool:
 
 
 def filled(site: Site) -> str | None:
-    """Of a ``for``, the tensor of one dimension that it fills with numbers one by one; else ``None``."""
+    """Return the one-dimensional tensor that a ``for`` fills with numbers one by one, else ``None``."""
     return site.fact(Filling).filled(site.file, site.twin) if isinstance(site.twin, ast.For) else None

@@ -10,7 +10,7 @@ from torchlint.rule.site import Site
 
 
 def runs_in_vain(site: Site, call: cst.Call) -> int | None:
-    """Of a call that runs a network, the row of a later ``if`` on a random number; ``None``: there is none.
+    """Return the row of a later random branch that uses the result of a network's run on one side, else ``None``.
 
     Only one way out of the ``if`` reads what the call gives.
     """

@@ -10,6 +10,6 @@ from torchlint.rule.site import Site
 
 
 def handed_on(site: Site, node: cst.CSTNode) -> bool:
-    """Whether what a name holds also goes elsewhere: to a call, into a container, out of the function."""
+    """Return whether what a name holds also goes elsewhere: to a call, into a container, or out of the function."""
     twin = site.expression(node)
     return isinstance(twin, ast.Name) and site.fact(Mentions).handed_on(site.file, twin)

@@ -15,6 +15,6 @@ class AssignedData(Finder):
     """Finds what is assigned to ``data`` of an object other than ``self``."""
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The assigned values."""
+        """Yield the assigned values."""
         values = (store.binding.value for _, store in file.outside.get("data", ()))
         return (value for value in values if value is not None and wanted(value))

@@ -14,7 +14,7 @@ from torchlint.rule.site import Site
 
 
 def picked_by(site: Site) -> Picked | None:
-    """Of a ``for`` loop that computes with elements of tensors and does nothing else: what it does."""
+    """Return what a ``for`` computes with elements of tensors if it does nothing else, else ``None``."""
     return site.fact(Elements).picked(site.file, site.twin) if isinstance(site.twin, ast.For) else None
 
 
@@ -25,6 +25,6 @@ class Picking(Finder):
     elements: Elements
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The loops."""
+        """Yield the loops."""
         loops = (stmt for stmt in file.compounds if type(stmt) is ast.For and wanted(stmt))
         return (loop for loop in loops if self.elements.picked(file, loop) is not None)

@@ -10,7 +10,7 @@ from torchlint.rule.site import Site
 
 
 def ran_before(site: Site, call: cst.Call) -> int | None:
-    """Of a call that runs a network, the row of an equal one in the same round that gave the same, if there is one.
+    """Return the row of an equal, earlier call of a network in the same round with the same result, else ``None``.
 
     The input, the parameters and all other state are proven the same.
     """

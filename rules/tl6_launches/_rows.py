@@ -42,7 +42,7 @@ class Rows(Fact):
     elements: Elements
 
     def of(self, facts: FileFacts, node: ast.expr) -> Row | None:
-        """The element that an expression is in each round of the innermost loop around it; ``None``: it is none.
+        """Return the element that an expression is in each round of the innermost loop, ``None`` for other expressions.
 
         ``o`` of ``for o in xs``, ``xs[i]`` where the loop counts ``i``, a part of an element (``o.state``), and
         conversions of these: ``torch.as_tensor(o).to(d)``, ``o.unsqueeze(0)``, ``xs[i : i + 1]``, also behind names set
@@ -148,7 +148,7 @@ def _is_bound_by(loop: LoopNode, name: ast.Name) -> bool:
 
 
 def row_of(site: Site, node: cst.CSTNode) -> Row | None:
-    """The element of a collection that an expression is in each round of a loop, and of nothing else.
+    """Return the element of a collection that an expression is in each round of a loop, and of nothing else.
 
     Like ``element_of``, of any collection, and also through conversions, views that make a batch of one, parts
     (``o.state``), and names: ``x`` after ``x = torch.as_tensor(o).unsqueeze(0)``.

@@ -35,7 +35,7 @@ class Ties(Fact):
     _cast: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def tied(self, facts: FileFacts) -> bool:
-        """Whether code connected with a file may give a module a parameter, a part or the memory of another."""
+        """Return whether code connected with a file may give a module a parameter, a part or the memory of another."""
         group = self.graph.groups[facts.path]
         if group not in self._tied:
             self._tied[group] = (
@@ -46,7 +46,7 @@ class Ties(Fact):
         return self._tied[group]
 
     def cast(self, facts: FileFacts) -> bool:
-        """Whether code connected with a file may give some module another dtype than the default one."""
+        """Return whether code connected with a file may give some module another dtype than the default one."""
         group = self.graph.groups[facts.path]
         if group not in self._cast:
             self._cast[group] = any(self._casts(file, call) for file, call in self._calls(group))

@@ -20,7 +20,7 @@ SAMPLERS = frozenset({"torch.utils.data.SubsetRandomSampler", IN_ORDER, "torch.u
 
 
 def drawn_from(site: Site, call: cst.Call) -> str | None:
-    """The sampler over a range of which ``BatchSampler(...)`` makes batches; ``None``: batches are no rows of tensors.
+    """Return the sampler over a range from which ``BatchSampler(...)`` makes batches, ``None`` for other batches.
 
     A list of the numbers of a range is what a ``SequentialSampler`` gives.
     """

@@ -8,6 +8,6 @@ from torchlint.rule.site import Site
 
 
 def in_memory(site: Site, node: cst.CSTNode) -> bool:
-    """Whether a dataset only indexes what lies in memory: a ``TensorDataset``, or a class of the project."""
+    """Return whether a dataset only indexes what lies in memory: a ``TensorDataset``, or a class of the project."""
     twin = site.expression(node)
     return twin is not None and site.fact(Hoards).in_memory(site.file, twin)

@@ -35,7 +35,9 @@ class Enumerating(Fact):
     graph: CallGraph
 
     def listed(self, facts: FileFacts, call: ast.Call) -> str:
-        """Source of a collection of the object itself that is listed again for each draw from the list; else empty.
+        """Return the source of a collection of the object itself that is listed again for each draw from the list.
+
+        Otherwise the result is empty.
 
         The collection grows while the program runs, so that each draw takes longer.
         """
@@ -119,6 +121,6 @@ def _appends(call: ast.Call, name: str) -> bool:
 
 
 def listed(site: Site, call: cst.Call) -> str | None:
-    """Of a random draw, as source the growing collection of the object that is listed for it again; else ``None``."""
+    """Return the growing collection, as source, that is listed again for each random draw, else ``None``."""
     twin = site.expression(call)
     return (site.fact(Enumerating).listed(site.file, twin) or None) if isinstance(twin, ast.Call) else None

@@ -64,7 +64,10 @@ class FieldsMoved(Fact):
     sides: Sides
 
     def of(self, facts: FileFacts, draw: ast.Call) -> MovedFields | None:
-        """The fields of the rows that a call draws; ``None`` where fewer than two are moved, in a way that is seen."""
+        """Return the fields of the rows that a call draws.
+
+        The result is ``None`` where fewer than two are moved, in a way that is seen.
+        """
         stmt = self._unpacking(facts, draw)
         if stmt is None or stmt not in facts.places or facts.scope_of(stmt).kind != "function":
             return None
@@ -189,7 +192,10 @@ def _names(facts: FileFacts, moved: MovedFields) -> Iterator[str]:
 
 
 def fields_moved(site: Site) -> Fix | None:
-    """The fix that moves the fields of the rows that a call draws by one copy; ``None`` where they are not moved."""
+    """Return the fix that moves the fields of the rows that a call draws by one copy.
+
+    The result is ``None`` where they are not moved.
+    """
     moved = site.fact(FieldsMoved).of(site.file, site.twin) if isinstance(site.twin, ast.Call) else None
     if moved is None or not site.device.may_be_cuda() or site.compiling.scripted():
         return None

@@ -22,7 +22,7 @@ class Indexing(Fact):
     values: Values
 
     def only(self, facts: FileFacts, over: ast.expr) -> frozenset[Kind]:
-        """What the variable of a ``for`` over an expression indexes, if it only indexes tensors and arrays.
+        """Return what the variable of a ``for`` over an expression indexes, if it only indexes tensors and arrays.
 
         The variable is a name that the function binds and reads nowhere else. Empty: it is used for more, or for less.
         The expression stands in the head, or is what the statement right before gives to a name for the head alone.
@@ -65,7 +65,7 @@ def _loop_over(facts: FileFacts, over: ast.expr) -> ast.For | None:
 
 
 def only_indexes(site: Site, node: cst.CSTNode) -> frozenset[Kind]:
-    """Of what a ``for`` goes over: what the loop's variable indexes, if it only indexes proven tensors and arrays.
+    """Return what the variable of a ``for`` indexes, if it indexes nothing but proven tensors and arrays.
 
     Empty: the variable is used for more, or not at all.
     """

@@ -21,7 +21,7 @@ class Fronts(Finder):
     queues: Queues
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-        """The subscripts, of an assignment the one that is read."""
+        """Yield the subscripts, of an assignment the one that is read."""
         for stmt in file.places:
             for node in _shortened(stmt):
                 if wanted(node) and self.queues.long_queue(file, node, node.value):
@@ -44,7 +44,7 @@ def _shortened(stmt: ast.stmt) -> Iterator[ast.Subscript]:
 
 
 def shortened(site: Site, part: cst.Subscript) -> bool:
-    """Whether a statement takes the front of a list away as ``Fronts`` finds it."""
+    """Return whether a statement removes the first item of a list, as ``Fronts`` finds it."""
     twin = site.expression(part)
     stmt = site.file.parent.get(twin) if isinstance(twin, ast.Subscript) else None
     if not isinstance(twin, ast.Subscript) or not isinstance(stmt, ast.stmt):
@@ -54,7 +54,7 @@ def shortened(site: Site, part: cst.Subscript) -> bool:
 
 
 def drained(site: Site, call: cst.Call) -> bool:
-    """Whether ``x.pop(0)`` works on a proven list that may hold a thousand things or more."""
+    """Return whether ``x.pop(0)`` works on a proven list that may hold a thousand things or more."""
     twin = site.expression(call)
     if not isinstance(twin, ast.Call) or not isinstance(twin.func, ast.Attribute):
         return False
@@ -62,6 +62,6 @@ def drained(site: Site, call: cst.Call) -> bool:
 
 
 def built_from_its_end(site: Site, call: cst.Call) -> bool:
-    """Whether ``x.insert(0, y)`` builds a list that may be long in a loop."""
+    """Return whether ``x.insert(0, y)`` builds a list that may be long in a loop."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(Queues).built_from_its_end(site.file, twin)

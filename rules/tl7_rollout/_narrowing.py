@@ -93,6 +93,6 @@ def _is_written(facts: FileFacts, node: ast.Attribute) -> bool:
 
 
 def narrowed(site: Site, call: cst.Call) -> int | None:
-    """Of an array that an object keeps and fills, the row where rows of it become a float32 tensor, if they do."""
+    """Return the row where rows of an array that an object fills become a float32 tensor, else ``None``."""
     twin = site.expression(call)
     return site.fact(Narrowing).cast(site.file, twin) if isinstance(twin, ast.Call) else None

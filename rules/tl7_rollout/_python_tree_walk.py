@@ -8,5 +8,5 @@ from ._trees import walks
 
 
 def walks_tree(site: Site) -> bool:
-    """Of a ``while`` or a function that calls itself: whether it walks a binary tree that lies in an array."""
+    """Return whether a ``while`` or a recursive function walks a binary tree stored in an array."""
     return walks(site.file, site.twin)

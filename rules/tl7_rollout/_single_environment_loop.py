@@ -10,6 +10,6 @@ from torchlint.rule.site import Site
 
 
 def steps_one(site: Site, call: cst.Call) -> bool:
-    """Whether a call in a loop steps one environment with an action that a network chose in the same round."""
+    """Return whether a call in a loop steps one environment with an action that a network chose in the same round."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(Pacing).alone(site.file, twin)

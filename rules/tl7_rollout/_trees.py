@@ -15,7 +15,7 @@ _COMPILING = frozenset({"njit", "jit", "vectorize", "guvectorize", "cfunc", "pyt
 
 
 def walks(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether a ``while`` goes up or down a binary tree in an array, or a function does so by calling itself.
+    """Return whether a ``while`` goes up or down a binary tree in an array, or a function does so by calling itself.
 
     The place in the tree is doubled (``2 * i + 1``) or halved (``(i - 1) // 2``) from round to round, and indexes.
     """

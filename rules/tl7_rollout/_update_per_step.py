@@ -10,7 +10,7 @@ from torchlint.rule.site import Site
 
 
 def updated_each_step(site: Site, call: cst.Call) -> int | None:
-    """Of a step of an environment in a loop, the row of a call there that runs a gradient update in each round.
+    """Return the row of a call that runs a gradient update in each round of a loop of environment steps, else ``None``.
 
     ``None`` where updates are due at intervals, come in runs of several, or learn from the step just made.
     """

@@ -30,7 +30,7 @@ class Waiting(Fact):
     sides: Sides
 
     def polls(self, facts: FileFacts, loop: ast.While, short: float) -> bool:
-        """Whether a loop does nothing but ask, at once again or after a sleep of at most ``short`` seconds.
+        """Return whether a loop does nothing but ask, at once again or after a sleep of at most ``short`` seconds.
 
         ``while not flag: pass``; ``while True`` around a test whose one branch only waits; around a read that raises
         when there is nothing yet. Not where the test asks a clock, itself blocks, or does the work.
@@ -119,5 +119,5 @@ def _walk(block: Sequence[ast.stmt]) -> list[ast.AST]:
 
 
 def polls(site: Site, short: float) -> bool:
-    """Of a ``while``: whether it only asks whether something has happened, at once again or after ``short`` seconds."""
+    """Return whether a ``while`` only polls, without a pause or after ``short`` seconds."""
     return isinstance(site.twin, ast.While) and site.fact(Waiting).polls(site.file, site.twin, short)

@@ -11,7 +11,7 @@ from torchlint.rule.site import Site
 
 
 def warms_up(site: Site, call: cst.Call) -> str | None:
-    """Of a reading of a clock in a loop, what is compiled in the loop while the clock runs; else ``None``.
+    """Return what is compiled in a loop while a reading of a clock times it, else ``None``.
 
     The clock was started before the loop, and the project compiles whatever its settings say.
     """

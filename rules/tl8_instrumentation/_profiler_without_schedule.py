@@ -8,6 +8,6 @@ from torchlint.rule.site import Site
 
 
 def calls_method(site: Site, node: cst.CSTNode, name: str) -> bool:
-    """Whether a method of what an expression is assigned or entered to is known to be called."""
+    """Return whether a method of what an expression is assigned or entered to is known to be called."""
     twin = site.expression(node)
     return twin is not None and site.fact(Idle).calls(site.file, twin, name)

@@ -10,7 +10,7 @@ from torchlint.rule.site import Site
 
 
 def unsynchronised(site: Site, call: cst.Call) -> str | None:
-    """Of the second of two readings of a clock, as source the work on a device that nothing waits for; else ``None``.
+    """Return the device work, as source, that nothing waits for before the second reading of a clock, else ``None``.
 
     Both are read in one round of the same loops, and their difference is taken.
     """

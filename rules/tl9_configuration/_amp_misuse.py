@@ -8,7 +8,7 @@ from torchlint.rule.site import Site
 
 
 def handled(site: Site, node: cst.CSTNode, idle: frozenset[str]) -> bool:
-    """Whether anything is done with what an expression is assigned to, besides asking whether it is there.
+    """Return whether what an expression is assigned to is used for more than tests of its existence.
 
     Methods of the names in ``idle`` do not count. True when unsure.
     """

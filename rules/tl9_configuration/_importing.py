@@ -29,7 +29,9 @@ class Importing(Fact):
     _asked: set[object] = field(default_factory=set)
 
     def torch_before(self, facts: FileFacts, node: ast.AST, variable: str) -> Place | None:
-        """An import that has loaded torch whenever a node runs: file and row; ``None`` where one run may have none.
+        """Return an import that has loaded torch whenever a node runs: file and row.
+
+        The result is ``None`` where one run may have none.
 
         An import in another file does not count where that file names the variable above it: torch has read it.
         """
@@ -174,18 +176,21 @@ def _names(facts: FileFacts, stmt: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def cuda_before(site: Site) -> int | None:
-    """The row of a call before the node, in the same function, that starts CUDA; ``None`` where there is none."""
+    """Return the row of a call before the node, in the same function, that starts CUDA.
+
+    The result is ``None`` where there is none.
+    """
     return site.fact(Importing).cuda_before(site.file, site.twin)
 
 
 def torch_before(site: Site, variable: str) -> str | None:
-    """Where torch was imported before the variable was set, as ``path:row``, in all runs of the node, or ``None``."""
+    """Return where torch was imported before the variable was set, as ``path:row``; ``None`` if not in all runs."""
     place = site.fact(Importing).torch_before(site.file, site.twin, variable)
     return f"{place[0].path}:{place[1]}" if place is not None else None
 
 
 def threads_set_before(site: Site) -> bool:
-    """Whether the function of the node has called ``torch.set_num_threads`` above the node."""
+    """Return whether the function of the node has called ``torch.set_num_threads`` above the node."""
     calls = site.file.scope_of(site.twin).function.calls
     row = getattr(site.twin, "lineno", 1)
     project = site.fact(Project)

@@ -9,6 +9,6 @@ from torchlint.rule.site import Site
 
 
 def function_reaches(site: Site, node: cst.CSTNode, names: frozenset[str]) -> bool:
-    """Whether a function given as a value may run one of these, itself or through known callees."""
+    """Return whether a function given as a value may run one of these, itself or through known callees."""
     function = site.fact(Project).functions.get(site.values.of(node).name)
     return function is not None and site.fact(Autograd).reaches(function, names)

@@ -83,5 +83,5 @@ class UnusedSuppression(Rule):
     )
 
     def check(self, site: Site) -> Iterator[Report]:  # noqa: ARG002
-        """Comments are no nodes: there is nothing to see at a site."""
+        """Yield nothing: comments are not nodes, so there is nothing to see at a site."""
         yield from ()

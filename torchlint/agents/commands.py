@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 
 def check(paths: Sequence[str], select: Sequence[str], since: str, top: int, *, everything: bool) -> list[str]:
-    """Lint, and print findings for agents."""
+    """Lint, and print the findings for agents."""
     words = ["check", "--output-format=agent", "--color=never", "--exit-zero"]
     words += [*_given("select", select), *_given("since", [since])]
     words += [f"--top={top}"] if top > 0 else []

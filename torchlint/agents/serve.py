@@ -66,7 +66,7 @@ def _add_readers(server: MCPServer, folder: Path) -> None:
 
     @server.tool(annotations=_LOOKS, structured_output=False)
     async def explain(file: str, row: int) -> str:
-        """Say how often a line of a file runs, and by which calls."""
+        """Explain how often a line of a file runs, and by which calls."""
         return await _run(folder, commands.explain(file, row))
 
     @server.tool(annotations=_LOOKS, structured_output=False)

@@ -24,7 +24,7 @@ class UncountableError(Exception):
 
 
 def count(example: Example, after: str) -> tuple[Counts, Counts] | None:
-    """Count the events of one run of the workload before and after the fix; ``None``: it only runs on the host.
+    """Count the events of one run of the workload before and after the fix, ``None`` if it runs on the host only.
 
     A program that never mentions a device runs as if the accelerator were torch's default device, with the tensors of
     its inputs there. What happens in the first run alone does not count.

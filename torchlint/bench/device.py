@@ -44,23 +44,23 @@ class BenchDevice(Protocol):
     name: str
 
     def clock(self, program: Program, calls: int) -> float:
-        """Run a program some times; the seconds that took."""
+        """Run a program several times, and return the seconds that took."""
 
     def syncs(self, program: Program) -> int | None:
-        """Run a program once; how often the host waited for the device, ``None`` where that means nothing."""
+        """Run a program once, and return how often the host waited for the device, ``None`` if nothing can wait."""
 
     def peak(self, program: Program) -> int:
-        """Run a program once; the most bytes that its tensors took, beyond what was there before."""
+        """Run a program once, and return the most bytes that its tensors took beyond what was there before."""
 
     def record(self, program: Program) -> Recorded | None:
-        """Run a program once; what the accelerator did, ``None`` where there is none or nothing can be recorded."""
+        """Run a program once, and return what the accelerator did, ``None`` where nothing can be recorded."""
 
     def machine(self) -> Machine:
-        """What figures measured here hold for."""
+        """Return the machine that figures measured here hold for."""
 
 
 def device_of(name: str) -> BenchDevice:
-    """The device ``cpu`` or ``cuda``.
+    """Return the device ``cpu`` or ``cuda``.
 
     Raises:
         NoDeviceError: torch sees no such device.
@@ -78,18 +78,18 @@ class Cpu:
     name = "cpu"
 
     def clock(self, program: Program, calls: int) -> float:
-        """Seconds of processor time."""
+        """Return seconds of processor time."""
         start = time.process_time()
         for _ in range(calls):
             program()
         return time.process_time() - start
 
     def syncs(self, program: Program) -> int | None:  # noqa: ARG002  the protocol's
-        """Nothing waits here."""
+        """Return ``None``: nothing waits on a CPU."""
         return None
 
     def peak(self, program: Program) -> int:
-        """The most bytes allocated at once, as torch's profiler tells."""
+        """Return the most bytes allocated at once, by torch's profiler."""
         silence_profiler()
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
             program()
@@ -100,11 +100,11 @@ class Cpu:
         return peak_of(events)
 
     def record(self, program: Program) -> Recorded | None:  # noqa: ARG002  the protocol's
-        """There is no accelerator."""
+        """Return ``None``: there is no accelerator to record."""
         return None
 
     def machine(self) -> Machine:
-        """This processor."""
+        """Return this processor."""
         return machine("cpu")
 
 
@@ -118,7 +118,7 @@ class Cuda:
         self._cuda = cuda
 
     def clock(self, program: Program, calls: int) -> float:
-        """Seconds between two events on the stream; they hold the waits for the host, too."""
+        """Return seconds between two events on the stream; they hold the waits for the host, too."""
         start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
         self._cuda.synchronize()
         start.record()
@@ -129,14 +129,14 @@ class Cuda:
         return float(start.elapsed_time(end)) / 1e3
 
     def syncs(self, program: Program) -> int | None:
-        """How many operations made the host wait, as torch warns of them."""
+        """Return how many operations made the host wait, by torch's warnings."""
         program()  # what is made once, on the first call, does not count
         with warned(self._cuda) as messages:
             program()
         return synchronising(messages)
 
     def peak(self, program: Program) -> int:
-        """The most bytes allocated at once, as torch's allocator counts."""
+        """Return the most bytes allocated at once, as torch's allocator counts."""
         self._cuda.synchronize()
         self._cuda.reset_peak_memory_stats()
         start = int(self._cuda.memory_allocated())
@@ -145,28 +145,31 @@ class Cuda:
         return int(self._cuda.max_memory_allocated()) - start
 
     def record(self, program: Program) -> Recorded | None:
-        """What torch's profiler and its warnings say."""
+        """Run the program, and return what torch's profiler and warnings record."""
         silence_profiler()
         return record(program, self._cuda)
 
     def machine(self) -> Machine:
-        """This accelerator and the processor that drives it."""
+        """Return this accelerator and the processor that drives it."""
         return machine(str(self._cuda.get_device_name()))
 
 
 def silence_profiler() -> None:
-    """Keep torch's profiler from telling its comings and goings on standard error; before it is first used."""
+    """Stop torch's profiler from printing on standard error; call this before its first use."""
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 
 def peak_of(events: Iterable[ProfilerEvent]) -> int:
-    """The most bytes allocated at once in a trace of torch's profiler (its ``traceEvents``), counted from its start."""
+    """Return the peak of bytes allocated in a trace of torch's profiler.
+
+    Counted from the first of its ``traceEvents``.
+    """
     steps = sorted((float(event["ts"]), int(event["args"]["Bytes"])) for event in events if event["name"] == "[memory]")
     return max(itertools.accumulate((change for _, change in steps), initial=0))
 
 
 def machine(device: str) -> Machine:
-    """This machine, with the name of the device that was measured."""
+    """Return this machine with the name of the measured device."""
     return Machine(
         device=device,
         processor=processor(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def processor() -> str:
-    """The processor's name, where the system tells."""
+    """Return the processor's name, if the system reports one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -49,7 +49,7 @@ class Marked(torch.Tensor):
 
 
 def variants(declared: Input) -> Iterator[Variant]:
-    """The awkward values of an input, of the kind that it declares."""
+    """Yield the awkward values of an input, of the kind that it declares."""
     if declared.kind is Kind.NDARRAY:
         yield from _arrays(declared)
     elif declared.kind is Kind.TENSOR:
@@ -67,7 +67,7 @@ def _always(number: float) -> Callable[[], object]:
 
 
 def array(declared: Input) -> np.ndarray:
-    """An ordinary array of an input's shape and dtype, writable and contiguous."""
+    """Return an ordinary array of an input's shape and dtype, writable and contiguous."""
     made = make(replace(declared, kind=Kind.NDARRAY))
     assert isinstance(made, np.ndarray)
     return made

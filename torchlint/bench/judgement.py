@@ -42,6 +42,6 @@ def ground(rule: type[Rule], costs: Sequence[Cost], counts: Sequence[Counted]) -
 
 
 def section(rule: type[Rule], heading: str) -> str:
-    """The text below a heading of a rule's documentation on one line; empty without it."""
+    """Return the text below a heading of a rule's documentation on one line; empty without it."""
     text = (inspect.getdoc(rule) or "").partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return " ".join(text.split())

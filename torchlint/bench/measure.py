@@ -30,7 +30,7 @@ class TimedRound:
 
 
 def summarise(rounds: Sequence[TimedRound]) -> Figure:
-    """Median and percentiles of rounds. Needs two rounds at least (``ValueError``)."""
+    """Return median and percentiles of at least two rounds; raise ``ValueError`` for fewer."""
     if len(rounds) < 2:
         raise ValueError("percentiles need two rounds at least")
     ratios = [(r.before + r.again) / 2 / r.after for r in rounds]
@@ -47,7 +47,7 @@ def summarise(rounds: Sequence[TimedRound]) -> Figure:
 
 
 def measure(before: Program, after: Program, rounds: int, clock: Clock) -> list[TimedRound]:
-    """Time both programs in alternating blocks of about the same length; slow ones in fewer rounds."""
+    """Return the times of both programs, run in alternating blocks of equal length; slow ones run fewer rounds."""
     calls = [_calls_per_block(program, clock) for program in (before, after)]
     found: list[TimedRound] = []
     gc.collect()

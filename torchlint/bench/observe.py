@@ -66,7 +66,7 @@ def observe(program: Program, inputs: Mapping[str, object]) -> Observation:
 def differences(
     before: Observation, after: Observation, *, nonfinite: bool = False, layout_only: bool = False
 ) -> tuple[frozenset[Change], str]:
-    """How two runs differ: the changes that have a name, and in words what has none (empty: nothing).
+    """Return how two runs differ: the named changes, and the rest in words; both are empty for equal runs.
 
     A run that raised before promises nothing but that the exception is kept where it was a check's: one that was a
     ``TypeError`` may disappear, any other is ``validation``. ``nonfinite`` says that the inputs held NaN or infinity,

@@ -50,7 +50,7 @@ _HEADINGS = (
 
 
 def as_html(results: Results, shipped: Shipped) -> str:
-    """The whole page."""
+    """Return the whole page."""
     machine = results.machine
     rows = results.rows
     bars = [_bar(row, shipped) for row in rows if row.status is ExampleStatus.MEASURED]

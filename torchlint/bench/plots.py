@@ -40,13 +40,13 @@ class _Axis:
     most: float
 
     def at(self, value: float) -> float:
-        """Where a value lies, in units of the drawing."""
+        """Return the position of a value, in units of the drawing."""
         inside = min(max(value, self.least), self.most)
         share = math.log(inside / self.least) / math.log(self.most / self.least)
         return _LABELS + share * (_WIDTH - _LABELS - _RIGHT)
 
     def ticks(self) -> list[float]:
-        """Round values on the axis; only powers of ten where there would be too many."""
+        """Return round values on the axis, only powers of ten where there would be too many."""
         powers = range(math.floor(math.log10(self.least)), math.ceil(math.log10(self.most)) + 1)
         steps = _STEPS if len(powers) <= 3 else _STEPS[:1]
         found = (step * 10.0**power for power in powers for step in steps)
@@ -54,7 +54,7 @@ class _Axis:
 
 
 def intervals(bars: Sequence[Bar]) -> str:
-    """Ratios: the median as a dot, 10th to 90th percentile as a line, the shipped figure as a hollow circle."""
+    """Draw ratios: the median as a dot, 10th to 90th percentile as a line, the shipped figure as a hollow circle."""
     known = [bar.shipped for bar in bars if bar.shipped is not None]
     axis = _axis([0.8, 2.0, *(bar.low for bar in bars), *(bar.high for bar in bars), *known])
     lines = [f'<line class="one" x1="{axis.at(1):.1f}" x2="{axis.at(1):.1f}" y1="{_TOP}" y2="{_height(bars) - 6}"/>']
@@ -74,7 +74,7 @@ def intervals(bars: Sequence[Bar]) -> str:
 
 
 def savings(bars: Sequence[Bar]) -> str:
-    """Time saved in a call as bars; what saves nothing has none."""
+    """Draw the time saved per call as bars; a row that saves nothing has no bar."""
     saved = [bar.saves_us for bar in bars if bar.saves_us > 0]
     axis = _axis([0.1, 10.0, *saved])
     lines: list[str] = []

@@ -37,7 +37,7 @@ Program = Callable[[], object]
 
 
 def ordinary(example: Example) -> dict[str, object]:
-    """Ordinary values of an example's inputs, made afresh and equal each time."""
+    """Return ordinary values for the inputs of an example, newly made and equal on each call."""
     return {declared.name: make(declared) for declared in example.inputs}
 
 
@@ -60,7 +60,7 @@ def build(example: Example, source: str, device: str = "cpu", inputs: Mapping[st
 
 @contextmanager
 def left_as_it_was() -> Iterator[None]:
-    """What programs switch for the whole process, and what would change all after them, is switched back."""
+    """Restore on exit what programs change for the whole process."""
     traced = tracemalloc.is_tracing()
     before = [(get, put, get()) for get, put in _SWITCHES]
     environment = dict(os.environ)
@@ -89,7 +89,7 @@ def seed() -> None:
 
 
 def make(declared: Input) -> object:
-    """An ordinary value of a declared input, on the host: normal floats, small integers, fair bools."""
+    """Return an ordinary value of a declared input, on the host: normal floats, small integers, fair bools."""
     generator = np.random.default_rng(SEED)
     if declared.kind is Kind.TENSOR:
         return torch.from_numpy(_array(declared, generator))

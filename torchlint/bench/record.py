@@ -42,7 +42,7 @@ def record(program: Program, cuda: types.ModuleType) -> Recorded | None:
 
 
 def recorded(work: Work, warned_of: int) -> Recorded | None:
-    """Return what a trace and warnings say together; ``None`` where the trace says nothing of a device.
+    """Return what a trace and warnings record together, ``None`` if the trace records no device.
 
     Some waits are seen in one of them alone: ``torch.cuda.synchronize`` does not warn, and a runtime may have a call
     that both copies and waits.
@@ -59,7 +59,7 @@ def synchronising(messages: Sequence[warnings.WarningMessage]) -> int:
 
 @contextmanager
 def warned(cuda: types.ModuleType) -> Iterator[list[warnings.WarningMessage]]:
-    """Let torch warn of operations that wait; the warnings are there when the context is left."""
+    """Make torch warn of operations that wait; the yielded list holds the warnings after the block."""
     mode = cuda.get_sync_debug_mode()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -134,7 +134,7 @@ class ResultRow:
     unit: str = "call"
 
     def cost(self, source: str) -> Cost | None:
-        """The figure as messages quote it; ``None`` where nothing was concluded."""
+        """Return the figure as messages quote it; ``None`` where nothing was concluded."""
         figure = self.figure
         if figure is None or self.status is not ExampleStatus.MEASURED:
             return None
@@ -167,7 +167,7 @@ class Results:
 
 
 def size_of(example: Example) -> str:
-    """What was measured, in words: the example's name and the sizes of its inputs."""
+    """Describe what was measured: the example's name and the sizes of its inputs."""
     name = example.name.replace("-", " ")
     shapes = [(i.name, "x".join(map(str, i.shape))) for i in example.inputs if i.shape]
     # What the name says already is not said again: ``batch of 256x17, rows 256x17``.
@@ -175,7 +175,7 @@ def size_of(example: Example) -> str:
 
 
 def disagreements(row: ResultRow) -> list[str]:
-    """Say where the accelerator did other than the counted device, as ``before: counted 3 launches, measured 4``."""
+    """Describe where accelerator and counted device differ, as ``before: counted 3 launches, measured 4``."""
     if row.held is None or row.events is None:
         return []
     sides = ("before", row.events.before, row.held.before), ("after", row.events.after, row.held.after)
@@ -188,7 +188,7 @@ def disagreements(row: ResultRow) -> list[str]:
 
 
 def compared(counts: Counts, recorded: Recorded) -> Iterator[tuple[str, int, int]]:
-    """What is counted and measured both, by its noun."""
+    """Yield the quantities that are both counted and measured, each with its noun."""
     yield "sync", counts.waits, recorded.waits
     yield "launch", counts.launches, recorded.launches
     yield "copy", counts.copies, recorded.copies
@@ -196,7 +196,7 @@ def compared(counts: Counts, recorded: Recorded) -> Iterator[tuple[str, int, int
 
 
 def to_json(results: Results) -> str:
-    """Results as JSON, the numbers with four significant digits."""
+    """Return the results as JSON, with numbers of four significant digits."""
     data = asdict(results)
     for of, row in zip(results.rows, data["rows"], strict=True):
         row["status"] = row["status"].value

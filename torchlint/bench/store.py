@@ -18,7 +18,7 @@ LOCAL = "local"
 
 
 def folder() -> Path:
-    """Where results are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep a user's data.
+    """Return the folder of results: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep a user's data.
 
     Raises:
         OSError: it is not known of a home folder of this user.
@@ -27,12 +27,12 @@ def folder() -> Path:
 
 
 def path_of(device: str) -> Path:
-    """The file of a device's results."""
+    """Return the file of a device's results."""
     return folder() / f"bench-{device}.json"
 
 
 def merged(old: Results | None, new: Results) -> Results:
-    """New results put into old ones of the same machine: a measured row takes the place of the one before it.
+    """Merge new results into old ones of the same machine: a measured row replaces the one before it.
 
     Results of another machine, or of other versions of torch, count no more.
     """
@@ -47,7 +47,7 @@ def _measured(row: ResultRow) -> bool:
 
 
 def keep(results: Results, device: str) -> Path:
-    """Keep what was measured; the file.
+    """Write what was measured, and return the file.
 
     Raises:
         OSError: it cannot be written.

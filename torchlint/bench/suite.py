@@ -35,13 +35,13 @@ QUICK = Thoroughness(rounds=5, tries=1)
 
 
 def examples_of(rules: Sequence[type[Rule]]) -> list[tuple[type[Rule], Example]]:
-    """What a run goes through, in the order of the rules."""
+    """Return the examples of a run, in the order of the rules."""
     return [(rule, example) for rule in rules for example in rule.examples]
 
 
 @contextmanager
 def running() -> Iterator[None]:
-    """The state that programs run in: one thread, nothing on standard output, no warnings, also none of compilers."""
+    """Run the block with one thread and without standard output and warnings, those of compilers included."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     silence_profiler()

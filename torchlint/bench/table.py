@@ -55,7 +55,7 @@ Shipped = Mapping[tuple[str, str], Cost]
 def as_text(
     results: Results, shipped: Shipped, rules: Sequence[type[Rule]], *, color: bool, unicode: bool, width: int
 ) -> str:
-    """The table, notes, and a line that sums up; no line is wider than ``width`` cells.
+    """Return the table, notes and a summary; no line is wider than ``width`` cells.
 
     A narrow terminal gets fewer columns.
     """
@@ -70,7 +70,10 @@ def as_text(
 
 
 def summary(results: Results) -> str:
-    """``28 of 30 measured on cpu (AMD EPYC, 1 thread, torch 2.13.0): 24 faster, 4 with no gain beyond noise; ...``"""
+    """Summarise results in one sentence.
+
+    ``28 of 30 measured on cpu (AMD EPYC, 1 thread, torch 2.13.0): 24 faster, 4 with no gain beyond noise; ...``
+    """
     rows, machine = results.rows, results.machine
     done = [row for row in rows if row.status is ExampleStatus.MEASURED]
     faster = sum(is_faster(row) for row in done)
@@ -92,7 +95,7 @@ def summary(results: Results) -> str:
 
 
 def is_faster(row: ResultRow) -> bool:
-    """Whether the gain is above noise: the 10th percentile of the ratio."""
+    """Return whether the gain is above noise: the 10th percentile of the ratio."""
     return row.status is ExampleStatus.MEASURED and row.figure is not None and row.figure.low > NOISE
 
 
@@ -145,18 +148,21 @@ def _arrow(pair: BeforeAfter) -> str:
 
 
 def events_of(row: ResultRow) -> str:
-    """The events that the better form saves on an accelerator, in words; empty where it saves none."""
+    """Return the events that the better form saves on an accelerator, in words; empty where it saves none."""
     return fewer(row.events) if row.events is not None and row.events.gains else ""
 
 
 def held_of(row: ResultRow) -> str:
-    """Whether the accelerator did what was counted: ``as counted``, ``2 differ``; empty where it was not held."""
+    """Describe whether the accelerator agrees with the counts: ``as counted``, ``2 differ``.
+
+    The result is empty if it was not asked.
+    """
     found = len(disagreements(row))
     return "" if row.held is None else f"{found} differ{'' if found > 1 else 's'}" if found else "as counted"
 
 
 def against(row: ResultRow) -> list[str]:
-    """Return ``before: counted 3 launches, measured 3 (5 kernels)`` and the like for both programs of a row."""
+    """Describe both programs of a row: ``before: counted 3 launches, measured 3 (5 kernels)``."""
     if row.held is None or row.events is None:
         return []
     sides = ("before", row.events.before, row.held.before), ("after", row.events.after, row.held.after)
@@ -175,7 +181,7 @@ def _against(counts: Counts, recorded: Recorded) -> str:
 
 
 def memory(pair: BeforeAfter) -> str:
-    """``134 kB before, 101 kB after``."""
+    """Describe the peak of memory before and after: ``134 kB before, 101 kB after``."""
     return f"{amount(pair.before)} before, {amount(pair.after)} after"
 
 

@@ -14,17 +14,17 @@ _SIZE = 16
 
 
 def digest(data: bytes) -> str:
-    """32 hexadecimal digits that stand for the data."""
+    """Return a digest of the data: 32 hexadecimal digits."""
     return str(blake2b(data, digest_size=_SIZE).hexdigest())
 
 
 def seal(data: bytes, key: bytes) -> str:
-    """32 hexadecimal digits that only who has the key can make for the data."""
+    """Return a keyed digest of the data, 32 hexadecimal digits that cannot be made without the key."""
     return str(blake2b(data, digest_size=_SIZE, key=key).hexdigest())
 
 
 def fingerprint(data: bytes) -> str:
-    """40 hexadecimal digits of SHA-1, which fingerprints of findings are made of."""
+    """Return the SHA-1 of the data as 40 hexadecimal digits, for fingerprints of findings."""
     try:
         from _sha1 import sha1  # type: ignore[import-not-found]
     except ImportError:

@@ -15,7 +15,7 @@ _SIZE = 32
 
 
 def data_folder() -> str:
-    """Where data of this user are kept: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep them.
+    """Return the folder of a user's data: ``$TORCHLINT_DATA_DIR``, else where programs of this system keep such data.
 
     Raises:
         OSError: it is not known of a home folder of this user, as in containers that run with any user's number.
@@ -34,7 +34,7 @@ def data_folder() -> str:
 
 
 def read_key() -> bytes | None:
-    """The key; ``None``: there is none yet."""
+    """Return the key, ``None`` if there is none yet."""
     try:
         with open(os.path.join(data_folder(), _NAME), "rb") as stream:
             key = stream.read(_SIZE + 1)
@@ -44,7 +44,7 @@ def read_key() -> bytes | None:
 
 
 def make_key() -> bytes:
-    """The key, made if there is none.
+    """Return the key; make one first if there is none.
 
     Raises:
         OSError: it cannot be kept.

@@ -11,12 +11,12 @@ _DIGITS = 12
 
 
 def pack(parts: Iterable[bytes]) -> bytes:
-    """``3:abc0:``: the parts one after the other."""
+    """Join the parts, each with its length before it: ``3:abc0:``."""
     return b"".join([b"%d:%b" % (len(part), part) for part in parts])
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """The parts.
+    """Return the parts that were packed.
 
     Raises:
         ValueError: the data are something else.

@@ -33,7 +33,7 @@ _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 
 
 def project_root(path: str) -> str:
-    """The folder in which the project of a path begins; the same for every path in a project.
+    """Return the folder in which the project of a path begins; the same for every path in a project.
 
     It is the nearest folder at or above the path with a ``pyproject.toml`` or a repository; else the outermost one with
     a ``setup.py`` or ``setup.cfg``, with settings of ours, or with a ``requirements.txt``. Without any of these it is
@@ -54,12 +54,12 @@ def project_root(path: str) -> str:
 
 
 def is_whole(root: str) -> bool:
-    """Whether everything below a root belongs to one project: it is marked, or small enough to be one."""
+    """Return whether everything below a root belongs to one project: it is marked, or small enough to be one."""
     return holds(root, PROJECT) or (root not in _shared() and (holds(root, MARKS) or _is_small(root)))
 
 
 def located(path: str) -> str:
-    """The absolute path, on the way to which no folder is a link, so that there is one name for each."""
+    """Return the absolute path through real folders, not links, so that each path has one name."""
     if os.path.isdir(path):
         return os.path.realpath(path)
     above, name = os.path.split(path)
@@ -67,19 +67,19 @@ def located(path: str) -> str:
 
 
 def folders_above(folder: str) -> Iterable[str]:
-    """The folders that hold an absolute path, the closest first."""
+    """Yield the folders that hold an absolute path, the closest first."""
     while (above := os.path.dirname(folder)) != folder:
         yield above
         folder = above
 
 
 def holds(folder: str, marks: Sequence[str]) -> bool:
-    """Whether one of these names is in a folder."""
+    """Return whether one of these names is in a folder."""
     return any(os.path.exists(os.path.join(folder, mark)) for mark in marks)
 
 
 def common(paths: Sequence[str]) -> str:
-    """The closest folder that holds all paths; of one path, itself."""
+    """Return the closest folder that holds all paths; of one path, itself."""
     absolute = [located(path) for path in paths]
     try:
         return os.path.commonpath(absolute)
@@ -89,7 +89,7 @@ def common(paths: Sequence[str]) -> str:
 
 
 def package_of(folder: str) -> str | None:
-    """The outermost package that a folder belongs to."""
+    """Return the outermost package that a folder belongs to."""
     above = _above_packages(folder)
     return os.path.join(above, os.path.relpath(folder, above).split(os.sep)[0]) if above != folder else None
 

@@ -42,7 +42,7 @@ class Said:
         self.packed = packed
 
     def world(self) -> World:
-        """What the run depends on.
+        """Return all that the run depends on.
 
         Raises:
             ValueError: that is not what is kept.
@@ -54,18 +54,18 @@ class Said:
 
 
 def packed_world(world: World) -> bytes:
-    """A world as a run keeps it."""
+    """Return a world in the form in which a run keeps it."""
     columns = (world.entries, world.stamps, world.digests)
     return pack(["\n".join(column).encode("utf-8", "surrogateescape") for column in columns])
 
 
 def path_of(folder: str, root: str) -> str:
-    """The cache of the project below ``root`` in a folder of caches."""
+    """Return the cache of the project below ``root`` in a folder of caches."""
     return os.path.join(folder, f"{digest(root.encode('utf-8', 'surrogateescape'))}.cache")
 
 
 def read_runs(path: str, key: bytes) -> list[Said]:
-    """The runs that are kept, the last first; none, if the file is missing or is not one of ours."""
+    """Return the cached runs, newest first; none if the file is missing or not one of ours."""
     try:
         with open_file(path) as stream:
             first, _ = _lengths(stream.read(len(_MAGIC) + 3 * _SEAL))
@@ -78,7 +78,7 @@ def read_runs(path: str, key: bytes) -> list[Said]:
 
 
 def read_rest(path: str, key: bytes) -> bytes:
-    """What the engine kept; empty, if the file is missing or is not one of ours."""
+    """Return what the engine kept; empty if the file is missing or not one of ours."""
     start = len(_MAGIC) + 3 * _SEAL
     try:
         with open_file(path) as stream:
@@ -91,7 +91,7 @@ def read_rest(path: str, key: bytes) -> bytes:
 
 
 def write(path: str, key: bytes, runs: Sequence[Said], rest: bytes) -> None:
-    """Put a new cache in the place of the old one, whole or not at all.
+    """Replace the old cache by a new one atomically.
 
     Raises:
         OSError: it cannot be written.

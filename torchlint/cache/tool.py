@@ -22,7 +22,7 @@ _MOST = 32
 
 
 def code_of(files: Mapping[str, str], started: int) -> str:
-    """The digest of files of code, each an entry of a world with the name that it has wherever it is installed.
+    """Return the digest of files of code, each an entry of a world with the name that it has wherever it is installed.
 
     ``started`` is when this run began, in nanoseconds.
     """

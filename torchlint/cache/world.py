@@ -50,7 +50,7 @@ class World:
 
     @classmethod
     def now(cls, entries: Iterable[str], started: int, seen: Mapping[str, tuple[str, str]]) -> World | None:
-        """What the entries are now; ``None``: one cannot be read, or changed since the run began.
+        """Return the current entries, ``None`` if one cannot be read or changed since the run began.
 
         ``started`` is the time in nanoseconds at which the run began to read, and ``seen`` holds the stamps and digests
         of what it read itself, the stamps from before.
@@ -69,7 +69,7 @@ class World:
         return cls(listed, stamps, digests)
 
     def again(self, started: int) -> World | None:
-        """The world if it is as it was, with the stamps that it has now; ``None`` if anything changed."""
+        """Return the world with current stamps if nothing in it changed, else ``None``."""
         stamps = [stamp(entry, started) for entry in self.entries]
         if stamps == self.stamps and DIRTY not in stamps:
             return self
@@ -80,7 +80,7 @@ class World:
 
 
 def stamp(entry: str, started: int) -> str:
-    """What the file system says of an entry."""
+    """Return the stamp of an entry: what the file system reports of it."""
     path = entry[1:]
     try:
         found = os.stat(path)
@@ -94,7 +94,7 @@ def stamp(entry: str, started: int) -> str:
 
 
 def changed_since(entry: str, started: int) -> bool:
-    """Whether an entry changed since a time in nanoseconds, or may have."""
+    """Return whether an entry changed since a time in nanoseconds, or may have."""
     if entry[0] in "es":
         return False
     try:
@@ -105,7 +105,7 @@ def changed_since(entry: str, started: int) -> bool:
 
 
 def content(entry: str) -> str | None:
-    """The digest of an entry; ``None``: it cannot be read."""
+    """Return the digest of an entry, ``None`` if it cannot be read."""
     kind, path = entry[0], entry[1:]
     try:
         if kind == "d":
@@ -138,7 +138,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def listing(entries: Iterable[os.DirEntry[str]]) -> str:
-    """The digest of the names in a folder that may matter, with what they are."""
+    """Return the digest of the relevant names in a folder, with their kinds."""
     found = []
     for entry in entries:
         name = entry.name
@@ -156,13 +156,13 @@ def _digest(data: bytes) -> str:
 
 
 def look(folder: str) -> tuple[str, str]:
-    """The stamp of a folder, and its digest from after the stamp."""
+    """Return the stamp of a folder, and its digest, taken after the stamp."""
     mark = stamp(f"d{folder}", time.time_ns())
     return mark, content(f"d{folder}") or ABSENT
 
 
 def around(folder: str) -> list[str]:
-    """The entries for what is looked for in the folders above a folder, and in itself."""
+    """Return the entries for files that a run looks for in a folder and in those above it."""
     entries = []
     while True:
         entries += [f"f{os.path.join(folder, name)}" for name in LOOKED_FOR]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def expanded(argument: str) -> list[str]:
-    """The lines of the file that ``@FILE`` names: more arguments than a command line holds, one a line."""
+    """Return the arguments in the file that ``@FILE`` names, one a line: more than a command line holds."""
     if not argument.startswith("@") or os.path.exists(argument):
         return [argument]
     try:
@@ -32,7 +32,7 @@ def expanded(argument: str) -> list[str]:
 
 class _Check(Sectioned):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Let ``--add-noqa`` stand alone: what follows it is a path and no reason."""
+        """Accept ``--add-noqa`` without a reason: the word after it is a path."""
         end = args.index("--") if "--" in args else len(args)
         args[:end] = [f"{arg}=" if arg == "--add-noqa" else arg for arg in args[:end]]
         return super().parse_args(ctx, [word for arg in args for word in expanded(arg)])

@@ -154,7 +154,7 @@ def _check_combination(paths: Sequence[str], given: Mapping[str, bool]) -> None:
 
 
 def start_of(paths: Sequence[str], stdin_filename: Path | None) -> Path:
-    """Where the settings of a run are looked for."""
+    """Return the folder in which the search for the settings of a run starts."""
     if _STDIN in paths:
         if len(paths) > 1:
             raise Failure("- (standard input) cannot be given together with other paths")
@@ -184,7 +184,7 @@ def _place(text: str) -> tuple[Path, int | None, int]:
 
 
 def settings_of(start: Path, config: Sequence[str], isolated: bool, overrides: dict[str, object]) -> Settings:
-    """The settings of a run.
+    """Return the settings of a run.
 
     Raises:
         SettingsError: a settings file or a flag is wrong.

@@ -38,7 +38,7 @@ class _Count(Sectioned):
     }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take what follows ``--`` as the command to run, whatever it looks like."""
+        """Parse the words after ``--`` as the command to run, whatever they look like."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[_COMMAND] = tuple(args[end + 1 :])
         return super().parse_args(ctx, [word for arg in args[:end] for word in expanded(arg)])

@@ -21,7 +21,7 @@ _Item = TypeVar("_Item")
 
 
 def declared(name: str, help: str = "") -> Callable[[FC], FC]:
-    """An option of the table for a command, with other words of help where it means something else there."""
+    """Return an option of the table for a command, with its own help where it means something else."""
     option = _BY_NAME[name]
     names = (*option.flags, option.name)
     text = help or option.help

@@ -75,7 +75,7 @@ class _NewRule:
     name: str
 
     def built_in(self, root: Path) -> dict[Path, str]:
-        """The files of a built-in rule.
+        """Return the files of a built-in rule.
 
         Raises:
             click.UsageError: there is no such family of rules.
@@ -87,7 +87,7 @@ class _NewRule:
         return {families[0] / self._module: self._rule("PREVIEW"), **self._fixtures(root / "tests")}
 
     def in_package(self, folder: Path) -> dict[Path, str]:
-        """The files of a rule in a package of its own, and the package where there is none."""
+        """Return the files of a rule in a package of its own, and the package where there is none."""
         home = _package_in(folder)
         made = {} if home is not None else self._package(folder)
         home = home or next(path.parent for path in made if path.name == "__init__.py")

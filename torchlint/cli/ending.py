@@ -32,7 +32,7 @@ class Ending:
         self.interrupted = False
 
     def listen(self) -> None:
-        """From now on let a signal raise ``KeyboardInterrupt``; one that is ignored, as under nohup, stays so."""
+        """Make signals raise ``KeyboardInterrupt`` from now on; ignored signals, as under nohup, stay ignored."""
         import signal
 
         for name in SIGNALS:

@@ -251,7 +251,7 @@ class Dialogue:
             raise Failure(f"{error}; the applied fixes stay") from error
 
     def outcome(self) -> str:
-        """Say in one line what became of everything."""
+        """Return one line on what became of everything."""
         files = count(len(self.session.fixed), "file")
         applied = count(self.counts.applied, "fix").replace("fixs", "fixes")
         told = [f"Applied {applied} in {files}" if self.counts.applied else "Nothing applied"]
@@ -263,7 +263,7 @@ class Dialogue:
 
 
 def converse(paths: Sequence[Path], settings: Settings, own: Nested) -> Result:
-    """Hold a dialogue about the fixes of files and folders; what is left at its end.
+    """Run a dialogue about the fixes of files and folders, and return what is left at its end.
 
     Raises:
         Failure: there is no terminal to ask on, or something cannot be read.
@@ -315,7 +315,10 @@ def _no_more_than(fix: PlainFix | None) -> Callable[[PlainFix], bool]:
 
 
 def editor(path: Path, row: int) -> list[str]:
-    """The command line that opens a file, at the row where the editor is known to take one; empty: there is none."""
+    """Return the command line that opens a file in the user's editor, at a row if it supports that.
+
+    The result is empty without an editor.
+    """
     words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     if not words:
         return []

@@ -51,7 +51,9 @@ class Cache:
 
     @classmethod
     def open(cls, root: Path, folder: Path | None, plugins: Sequence[str]) -> Cache:
-        """Read what is there; a folder is made where there is none. ``plugins`` are rule packages besides our own.
+        """Open the cache, and make its folder if there is none.
+
+        ``plugins`` are rule packages besides our own.
 
         Raises:
             OSError: no cache can be kept.
@@ -76,7 +78,7 @@ class Cache:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Note what is written to standard output and standard error."""
+        """Record what is written to standard output and standard error."""
         out, err = _Heard(sys.stdout, b"1", self.told), _Heard(sys.stderr, b"2", self.told)
         with redirect_stdout(out.as_text()), redirect_stderr(err.as_text()):
             yield
@@ -99,7 +101,7 @@ class Cache:
 
 
 def entries_of(settings: Settings, read: Iterable[Path], config: Sequence[str], memory: Memory) -> list[str]:
-    """What a run depends on besides the files that it linted and the folders that it looked into."""
+    """Return what a run depends on besides the files that it linted and the folders that it walked."""
     folders = {entry[1:] for entry in memory.seen if entry[0] == "d"}
     files = [entry[1:] for entry in memory.seen if entry[0] == "f"]
     tops = {folder for folder in folders if os.path.dirname(folder) not in folders}
@@ -127,7 +129,7 @@ def _listed(root: Path) -> list[str]:
 
 
 def warn(error: OSError) -> None:
-    """Say that nothing is kept."""
+    """Warn that nothing is kept."""
     complain(f"warning: cannot cache results: {error.filename or 'the cache'}: {error.strerror or error}")
 
 
@@ -168,7 +170,7 @@ class _Heard:
         self._told = told
 
     def as_text(self) -> Any:
-        """Itself, in the place of a text stream."""
+        """Return the object itself in the place of a text stream."""
         return self
 
     @property
@@ -177,7 +179,7 @@ class _Heard:
         return self
 
     def write(self, data: str | bytes) -> int:
-        """Pass on and note bytes; text, which only a sign of life is, is passed on alone."""
+        """Write bytes and record them; write text, which is only a sign of life, without a record."""
         if isinstance(data, str):
             return self._stream.write(data)
         self._told.append((self._name, data))

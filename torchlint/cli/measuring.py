@@ -33,7 +33,7 @@ Mapping = tuple[str, str]
 
 
 def mapping_of(text: str) -> Mapping:
-    """``FROM=TO`` as a pair.
+    """Parse ``FROM=TO`` into a pair.
 
     Raises:
         Failure: it does not read so.
@@ -81,11 +81,14 @@ class Measuring:
         return found
 
     def applied(self, settings: Settings, *, lowering: bool) -> Settings:
-        """Settings with what was observed of how often functions run; without ``lowering`` of those that ran often."""
+        """Return the settings with the observed frequencies of functions.
+
+        Without ``lowering``, an observation makes no function colder.
+        """
         return replace(settings, observed=observed(self.profile, self.attribution, lowering=lowering))
 
     def tell(self, result: Result) -> None:
-        """Note with each finding what it costs, and put the costliest first."""
+        """Add to each finding what it costs, and sort them by cost."""
         if not self.profile.stacks:
             complain(f"warning: {NO_STACKS}")
         result.findings = measured(Join(self.profile, self.attribution, result.sources).groups(result.findings))

@@ -42,11 +42,11 @@ class CommandGroup(click.Group):
     lazy: Mapping[str, str] = MappingProxyType({})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, whether their modules are imported or not."""
+        """Return the names of all commands, whether their modules are imported or not."""
         return sorted({*super().list_commands(ctx), *self.lazy})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command by its name."""
+        """Return a command by its name."""
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(self.lazy[cmd_name]), cmd_name)
@@ -67,7 +67,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or fail with the one that may have been meant."""
+        """Find the command, or fail with the nearest one."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(f"no such command: {name}{nearest(name, self.list_commands(ctx))}", ctx)
@@ -93,11 +93,11 @@ class OneOf(_Word):
         self.choices = tuple(choices)
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The words that begin like what is typed."""
+        """Return the words that begin with the typed text."""
         return _items(word for word in self.choices if word.startswith(incomplete))
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word itself."""
+        """Return the word as it is."""
         if value in self.choices:
             return value
         message = f"{value!r} is not one of {', '.join(self.choices)}{nearest(value, self.choices)}"
@@ -107,7 +107,7 @@ class OneOf(_Word):
 def choice_option(
     *names: str, choices: Sequence[str], text: str, default: str | None = None, envvar: str | None = None
 ) -> Callable[[FC], FC]:
-    """An option that takes one word of several, shown in the help."""
+    """Return an option that takes one of several words and shows them in its help."""
     metavar = "|".join(choices)
     if len(metavar) > _WIDE:
         metavar, text = "NAME", f"{text} One of {', '.join(choices)}."
@@ -127,7 +127,7 @@ def _codes() -> Sequence[str]:
 
 
 def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The codes of rules that begin like what is typed."""
+    """Return the codes of rules that begin with the typed text."""
     return _items(code for code in _codes() if code.startswith(incomplete.upper()))
 
 
@@ -140,7 +140,7 @@ class Words(_WordList):
         self._one_of = OneOf(choices) if choices else None
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """What the last of the words may be."""
+        """Return the completions of the last of the words."""
         before, comma, last = incomplete.rpartition(",")
         codes = _codes() if self.name == SELECTORS else ()
         known = self._one_of.choices if self._one_of else codes
@@ -149,7 +149,7 @@ class Words(_WordList):
     def convert(
         self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """The words, without blanks around them and without empty ones."""
+        """Return the words, stripped and without empty ones."""
         if not isinstance(value, str):
             return value
         words = tuple(word.strip() for word in value.split(",") if word.strip())
@@ -162,7 +162,7 @@ class FilePatterns(_PatternList):
     name = "pattern:selector"
 
     def convert(self, value: str | Ignores, param: click.Parameter | None, ctx: click.Context | None) -> Ignores:
-        """Pairs of a pattern and its selectors; a selector without a pattern belongs to the pattern before it."""
+        """Return pairs of a pattern and its selectors; a selector without a pattern belongs to the last pattern."""
         if not isinstance(value, str):
             return value
         pairs: list[tuple[str, tuple[str, ...]]] = []

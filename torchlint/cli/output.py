@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write text, what the stream has no bytes for as escapes; nothing happens when nothing reads any more."""
+    """Write text, with escapes for what the stream cannot encode; do nothing if its reader is gone."""
     encoding = stream.encoding or "utf-8"
     write_bytes(stream, text.encode(encoding, "backslashreplace"))
 
@@ -91,12 +91,12 @@ def complain_of(problems: Iterable[Problem], remarks: Iterable[str]) -> None:
 
 
 def complain(message: str) -> None:
-    """One line on standard error; nothing in it can break the line."""
+    """Print a message as one line on standard error; controls in it are escaped."""
     write(sys.stderr, defused(f"torchlint: {visible(message)}\n"))
 
 
 def own_costs() -> Mapping[str, tuple[Cost, ...]]:
-    """What ``torchlint bench`` measured on this machine, by code of the rule; a warning for a file that is broken."""
+    """Return what ``torchlint bench`` measured on this machine, by code of the rule; warn of a broken file."""
     from torchlint.bench.store import own
 
     found = own()

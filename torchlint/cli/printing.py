@@ -46,7 +46,7 @@ class Volume(enum.IntEnum):
 
     @classmethod
     def of(cls, quiet: bool, silent: bool, verbose: bool) -> Volume:
-        """What the flags say, of which at most one is given."""
+        """Return the volume that the flags ask for; at most one of them is set."""
         return cls.SILENT if silent else cls.QUIET if quiet else cls.VERBOSE if verbose else cls.NORMAL
 
 
@@ -76,7 +76,7 @@ class Printer:
     compared: Compared | None = None
 
     def show(self, result: Result) -> None:
-        """Problems and remarks go to standard error, the findings to the stream or the file.
+        """Print problems and remarks to standard error, and the findings to the stream or the file.
 
         Raises:
             Failure: the output file cannot be written.
@@ -163,7 +163,7 @@ class Printer:
         return context if self.settings.isolated else dataclasses.replace(context, own=own_costs())
 
     def page(self, result: Result) -> str:
-        """The findings as a page."""
+        """Return the findings as an HTML page."""
         return renderer("html")(self._with_own_costs(self._context(result, _FILE)))
 
     def _sum_up(self, format_name: str, context: Context) -> None:
@@ -234,7 +234,7 @@ def _append_step_summary(context: Context) -> None:
 
 
 def named(name: str, root: Path) -> str:
-    """A file of the project as the user names it from the working folder; what is none, as it was given."""
+    """Return the name of a project file as seen from the working folder; other names stay as they are."""
     path = root / name
     return seen(path, Path.cwd()) if name != "-" and os.path.lexists(path) else name
 

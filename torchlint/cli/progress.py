@@ -17,7 +17,7 @@ _ERASE = "\r\x1b[K"
 
 @contextmanager
 def waiting(doing: str) -> Iterator[None]:
-    """Say on standard error what goes on and for how long, once it takes more than a second, and erase it at the end.
+    """Show on standard error what goes on and how long it takes, after one second; erase it at the end.
 
     Where standard error is not a terminal nothing is written.
     """

@@ -50,7 +50,7 @@ class Records:
             raise Failure(f"{self.compare}: {reason}; torchlint check --save writes such a file") from error
 
     def keep(self, result: Result) -> None:
-        """Write what was found, all of it, for a later comparison and as a badge.
+        """Write all findings, for a later comparison and as a badge.
 
         Raises:
             Failure: a file cannot be written.
@@ -68,7 +68,7 @@ class Records:
     def compared(
         self, result: Result, before: Sequence[SavedFinding], root: Path, paths: Sequence[Path]
     ) -> Compared | None:
-        """Leave only new findings in the result, and return what became of the others; ``None``: nothing to compare."""
+        """Leave only new findings in the result, and return what became of the others, if there is a comparison."""
         if self.compare is None:
             return None
         from torchlint.report.state import compare

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def plugins_here() -> tuple[str, ...]:
-    """The rule packages that the settings for the working folder name.
+    """Return the rule packages that the settings for the working folder name.
 
     Raises:
         SettingsError: the settings are wrong.
@@ -21,7 +21,7 @@ def plugins_here() -> tuple[str, ...]:
 
 
 def rules_here() -> tuple[type[Rule], ...]:
-    """All rules, selected or not.
+    """Return all rules, selected or not.
 
     Raises:
         SettingsError: the settings are wrong, or a rule package cannot be used.

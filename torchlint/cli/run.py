@@ -139,7 +139,7 @@ class CheckRun:
                 warn(error)
 
     def lint(self, settings: Settings | None = None, memory: Memory | None = None) -> Result:
-        """Lint files and folders, with other settings than those of the run where they are given.
+        """Lint files and folders, with the given settings or those of the run.
 
         Raises: as ``check``.
         """
@@ -152,7 +152,7 @@ class CheckRun:
             raise Failure(str(error)) from error
 
     def warn_of_nothing(self, result: Result) -> None:
-        """Say so when there was nothing to lint."""
+        """Warn if there was nothing to lint."""
         if not result.files and not result.problems and self.volume >= Volume.NORMAL:
             complain(f"warning: no Python files found in {', '.join(map(str, self.paths))}")
 
@@ -249,8 +249,10 @@ def describe_hotness(path: Path, cell: int | None, row: int, paths: Sequence[Pat
 
 
 def exit_code(result: Result, settings: Settings) -> int:
-    """2 when something went wrong; else 1 when findings of the least level remain (with ``diff``: when fixes would
-    change something); else 0."""
+    """Return the exit status: 2 after an error, 1 if findings remain, else 0.
+
+    Only findings of the least level count; with ``diff``, changes that fixes would make.
+    """
     if result.problems:
         return FAILED
     if settings.exit_zero:

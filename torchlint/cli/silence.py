@@ -32,7 +32,7 @@ _REMARK = (
 
 
 def silence(run: CheckRun, reason: str) -> int:
-    """Write comments behind the findings; 2 when a finding could not be silenced or a file not be read.
+    """Write comments behind the findings, and return 2 if a finding cannot be silenced or a file not be read.
 
     Raises:
         Failure: the reason would end the comment.

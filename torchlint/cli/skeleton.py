@@ -184,7 +184,7 @@ def train(env, policy, table: Table, steps):
 
 
 def fixtures(code: str) -> dict[str, str]:
-    """The fixtures of the rule by file name."""
+    """Return the fixtures of the rule by file name."""
     mark = f"  # expect: {code}"
     return {
         "hot.py": _HOT.format(function="neg", mark=mark),

@@ -41,7 +41,7 @@ class Look:
 
 
 def look_of(stream: TextIO, wanted: str = "auto") -> Look:
-    """Judge a stream; ``NO_COLOR`` takes colours away, ``FORCE_COLOR`` brings them where there is no terminal.
+    """Return the look of a stream; ``NO_COLOR`` switches colours off, ``FORCE_COLOR`` on without a terminal.
 
     Colours that are ``wanted`` ``always`` or ``never`` are not judged.
     """
@@ -90,7 +90,7 @@ def _draws(encoding: str | None) -> bool:
 
 
 def write_bytes(stream: TextIO, data: bytes) -> None:
-    """Write bytes as they are; nothing happens when nothing reads any more.
+    """Write bytes as they are; do nothing if the reader is gone.
 
     Raises:
         Failure: they cannot be written.

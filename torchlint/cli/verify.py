@@ -47,7 +47,7 @@ _CHOOSING = (
 
 class _Verify(Sectioned):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take what follows ``--`` as the command to run, whatever it looks like."""
+        """Parse the words after ``--`` as the command to run, whatever they look like."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[_COMMAND] = tuple(args[end + 1 :])
         try:
@@ -288,11 +288,11 @@ class _Listener:
     output: bool
 
     def running(self, doing: str) -> AbstractContextManager[None]:
-        """A sign of life on a terminal."""
+        """Return a context that shows a sign of life on a terminal."""
         return waiting(f"torchlint: {doing}")
 
     def ran(self, doing: str, ended: Ended) -> None:
-        """How a run ended, for those who want to know."""
+        """Print how a run ended, if the user asked for that."""
         if self.output:
             write(sys.stderr, ended.output.read_bytes().decode("utf-8", "replace"))
         if self.verbose or self.output:

@@ -33,7 +33,7 @@ _VARIABLES = (
 
 
 def cache_path(args: Sequence[str]) -> str | None:
-    """The cache that a run with this command line uses; ``None``: it is none that may be repeated from there.
+    """Return the cache that a run with this command line uses, ``None`` if the run cannot be replayed from one.
 
     What an option is given is not looked at: a run is kept by its whole command line, and only if click read it.
     """
@@ -62,12 +62,12 @@ def cache_path(args: Sequence[str]) -> str | None:
 
 
 def is_repeatable(given: Mapping[str, object]) -> bool:
-    """Whether a run with these parameters does no more than write what it found in files."""
+    """Return whether a run with these parameters writes to no files but those of its findings."""
     return not (any(given[option.name] for option in OPTIONS if option.once) or os.environ.get(_PAGE))
 
 
 def run_key(args: Sequence[str]) -> str:
-    """What stands for a command line, where it was typed, where its output goes, and with what it is run.
+    """Return the key of a cached run: arguments, working folder, output streams and environment.
 
     Two environments may have the same torchlint and other rule packages, or two copies of it the same version.
     """

@@ -28,7 +28,7 @@ def as_json(run: CountedRun) -> str:
 
 
 def by_cost(lines: object) -> list[CountedLine]:
-    """Return lines by waits, then launches, the most first."""
+    """Sort lines by waits, then launches, the most first."""
     assert isinstance(lines, (list, tuple))
     return sorted(lines, key=lambda line: (-line.events.waits, -line.events.launches, line.path, line.row))
 

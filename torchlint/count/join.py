@@ -66,7 +66,7 @@ def _excused(line: CountedLine, times: int) -> CountedLine:
 
 
 def covers(finding: Finding, row: int) -> bool:
-    """Whether a finding is about a row."""
+    """Return whether a finding is about a row."""
     return min(finding.start.row, finding.rows[0]) <= row <= max(finding.end.row, finding.rows[1])
 
 

@@ -94,13 +94,13 @@ def run(
 def counting(
     environment: Mapping[str, str], folder: str, roots: Sequence[Path], steps: int | None, seconds: float | None
 ) -> dict[str, str]:
-    """Return variables with which each Python that a command starts counts, and writes its report into a folder."""
+    """Return the environment with which each Python that a command starts counts, and reports into a folder."""
     order = {"roots": [str(root) for root in roots], "left_out": [], "reports": folder, "steps": steps}
     return booting(environment, ORDER, {**order, "seconds": seconds})
 
 
 def booting(environment: Mapping[str, str], name: str, order: Mapping[str, Any]) -> dict[str, str]:
-    """Return variables with which each Python that a command starts does what an order says."""
+    """Return the environment with which each Python that a command starts carries out an order."""
     paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(_BOOT))]
     return {**environment, name: json.dumps(order), "PYTHONPATH": os.pathsep.join([str(_BOOT), *paths])}
 

@@ -36,7 +36,10 @@ def as_text(run: CountedRun, top: int, *, color: bool, unicode: bool, width: int
 
 
 def headline(run: CountedRun) -> str:
-    """Return ``1,340 GPU syncs, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``."""
+    """Describe totals.
+
+    ``1,340 GPU syncs, 8,794 launches, 1,084 copies (3.2 MB) in 256 environment steps and 8 updates``.
+    """
     total = run.totals
     where = [events(run.steps, "environment step")] if run.steps else []
     where += [events(run.updates, "update")] if run.updates else []

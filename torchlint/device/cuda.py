@@ -34,10 +34,10 @@ class Stream:
         _wait(self._counting, "Stream.synchronize")
 
     def wait_stream(self, stream: object) -> None:
-        """Let later work wait for another stream; the host does not."""
+        """Make later work wait for another stream, not the host."""
 
     def wait_event(self, event: object) -> None:
-        """Let later work wait for an event; the host does not."""
+        """Make later work wait for an event, not the host."""
 
     def record_event(self, event: Any = None) -> Any:
         """Record an event on this stream."""
@@ -69,7 +69,7 @@ class Event:
         self._seconds = 0.0
 
     def record(self, *_: object) -> None:
-        """Note the time."""
+        """Record the time."""
         self._seconds = time.perf_counter()
 
     def synchronize(self) -> None:
@@ -77,7 +77,7 @@ class Event:
         _wait(self._counting, "Event.synchronize")
 
     def wait(self, stream: object = None) -> None:
-        """Let later work of a stream wait; the host does not."""
+        """Make later work of a stream wait, not the host."""
 
     def query(self) -> bool:
         """Return whether the event was reached."""

@@ -37,7 +37,7 @@ class CountingMode(TorchDispatchMode):
 
     @contextmanager
     def making(self, place: Place) -> Iterator[None]:
-        """Put what is made from nothing on a side."""
+        """Place newly made tensors on a side within the block."""
         before = getattr(self._state, "made_on", None)
         self._state.made_on = place
         try:

@@ -26,7 +26,7 @@ class Patches:
         entries[key] = value
 
     def undo(self) -> None:
-        """Put everything back."""
+        """Restore everything that was replaced."""
         while self._entries:
             entries, key, value = self._entries.pop()
             entries[key] = value

@@ -49,7 +49,7 @@ def place_of(tensor: torch.Tensor) -> Place:
 
 
 def on_device(tensor: torch.Tensor) -> bool:
-    """Whether a tensor lies on the device."""
+    """Return whether a tensor lies on the device."""
     return getattr(tensor.untyped_storage(), _MARK, None) is Place.DEVICE
 
 
@@ -64,7 +64,7 @@ def put_storage(storage: torch.UntypedStorage, place: Place) -> None:
 
 
 def storage_on_device(storage: torch.UntypedStorage) -> bool:
-    """Whether a storage lies on the device."""
+    """Return whether a storage lies on the device."""
     return getattr(storage, _MARK, None) is Place.DEVICE
 
 

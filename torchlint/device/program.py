@@ -40,7 +40,7 @@ class Program:
         self._pace.watch()
 
     def start(self) -> None:
-        """Put the counted device up, now that torch is imported, until the process ends.
+        """Start the counted device, now that torch is imported, until the process ends.
 
         Raises:
             SystemExit: this torch lacks what the device needs; the report says what.
@@ -67,7 +67,7 @@ class Program:
             self._report.report_at_end()
 
     def missing(self) -> None:
-        """Report that torch was looked for and is not there."""
+        """Report that torch was imported and is missing."""
         self._report.write()
 
     def _put_up(self) -> None:
@@ -182,7 +182,7 @@ class _Report:
         return [report for report in reports if report["parent"] == os.getpid()]
 
     def take_interrupts(self) -> None:
-        """Let the limit end the program as ``sys.exit`` does; Ctrl-C does what it did before."""
+        """End the program at the limit as ``sys.exit`` does; leave Ctrl-C as it was."""
         if threading.current_thread() is not threading.main_thread():
             return
         before = signal.getsignal(signal.SIGINT)

@@ -45,7 +45,7 @@ class Looking:
         self._classes: dict[type, str] = {}
 
     def look(self, number: int, value: Any) -> Any:
-        """Note what a value is, and give it back."""
+        """Record what a value is, and return it."""
         if _is_compiling():
             return value
         seen = self._seen.setdefault(number, set())
@@ -185,7 +185,7 @@ def _last(name: object) -> str:
 
 
 def start() -> None:
-    """Let the text of the program call ``look``, if the environment orders it."""
+    """Add calls of ``look`` to the text of the program, if the environment orders it."""
     order = json.loads(os.environ.get(ORDER, "null"))
     if order is not None:
         setattr(builtins, NAME, Looking(order).look)

@@ -21,7 +21,7 @@ from torchlint.device.tensors import patch_tensors
 
 @contextmanager
 def counted_device(ledger: Ledger) -> Iterator[Ledger]:
-    """Let programs in this process find a CUDA device, and count into a ledger what they do with it."""
+    """Provide programs in this process with a counted CUDA device, and yield the ledger of its events."""
     import_module("torch._dynamo")  # its tables hold functions of torch as they are when it is imported
     patches = Patches()
     state = threading.local()

@@ -34,7 +34,7 @@ def patch_tensors(patches: Patches, counting: CountingMode) -> None:
 
 
 def lies_on_device(tensor: torch.Tensor) -> bool:
-    """Whether a tensor lies on the device; tensors without storage never do."""
+    """Return whether a tensor lies on the device; tensors without storage never do."""
     return _BASE.layout.__get__(tensor) is torch.strided and torch._C._has_storage(tensor) and on_device(tensor)
 
 

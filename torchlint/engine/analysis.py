@@ -70,7 +70,7 @@ def analyse(files: Iterable[FileFacts], settings: Settings, checkpoint: Callable
 
 
 def proven(analyses: Analyses) -> Analyses:
-    """The same facts without guesses about values; the given ones where no guess was made.
+    """Return the same facts without guesses about values, or the given ones if no guess was made.
 
     How often code runs and what it calls is not part of a proof, so these are the same in both.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def syntax_error(name: str, unparsed: Unparsed, target: Target) -> Finding:
-    """The finding for a file that Python cannot read; one that is for a newer Python may well be in order."""
+    """Return the finding for a file that Python cannot parse; the file may be valid for a newer Python."""
     python = sys.version_info[:2]
     told = unparsed.message.endswith(NEWER)
     newer = not told and target.python is not None and target.python > python

@@ -25,7 +25,7 @@ Row = list[object]
 
 
 def to_row(finding: Finding) -> Row:
-    """A finding as lists, texts and numbers."""
+    """Return a finding as lists, texts and numbers."""
     cost = finding.cost
     return [
         finding.code,
@@ -92,7 +92,7 @@ def _counted_row(events: Counted) -> Row:
 
 
 def from_row(row: object) -> Finding:
-    """The finding of a row.
+    """Return the finding of a row.
 
     Raises:
         ValueError: the row is not one of a finding.

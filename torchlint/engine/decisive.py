@@ -12,5 +12,5 @@ DECISIVE = (
 
 
 def decisive(settings: Settings) -> str:
-    """Text that is the same for settings by which the same is found."""
+    """Return a text that is equal for settings under which the same is found."""
     return repr([getattr(settings, name) for name in DECISIVE])

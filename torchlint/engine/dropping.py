@@ -11,7 +11,7 @@ from torchlint.sources.lines import LineTable
 
 
 def dropped(facts: FileFacts, table: LineTable, node: ast.AST) -> list[Edit] | None:
-    """The edit that takes out the statement that is nothing but a node, and blank rows that would stand twice.
+    """Return the edit that removes a statement that is only this node, and a blank row that would be left twice.
 
     ``None`` where the statement does more, shares a row with another, or has a comment on one of its rows.
     """

@@ -30,7 +30,7 @@ _TREE_FAILURES = (SyntaxError, RecursionError, MemoryError, ValueError)
 
 
 def span_of(node: ast.AST, table: LineTable) -> tuple[int, int]:
-    """First byte and the byte after the last of an ``ast`` node, without parentheses around it.
+    """Return the first byte of an ``ast`` node and the byte after its last, without parentheses around it.
 
     Raises:
         ValueError: nodes of this type have no position (``comprehension``, ``arguments``, ``withitem``, ...).
@@ -43,7 +43,7 @@ def span_of(node: ast.AST, table: LineTable) -> tuple[int, int]:
 
 
 def span(node: cst.CSTNode, pairs: Pairs, source: Source, table: LineTable) -> tuple[int, int]:
-    """The bytes that a finding about a node points at.
+    """Return the bytes that a finding about a node points at.
 
     Of a compound statement these are its header up to the colon, decorators left out. A node without a position of its
     own answers for the node that holds it. Before Python 3.12 positions inside f-strings are wrong, and a node there
@@ -66,7 +66,7 @@ def span(node: cst.CSTNode, pairs: Pairs, source: Source, table: LineTable) -> t
 
 
 def enclosing_fstring(node: cst.CSTNode, pairs: Pairs) -> cst.CSTNode | None:
-    """The outermost f-string that a node stands in as a part of an expression, ``None`` if there is none."""
+    """Return the outermost f-string that a node stands in as a part of an expression, ``None`` if there is none."""
     found: cst.CSTNode | None = None
     for field in _enclosing_fields(node, pairs):
         string = pairs.parent(field)
@@ -77,7 +77,7 @@ def enclosing_fstring(node: cst.CSTNode, pairs: Pairs) -> cst.CSTNode | None:
 
 
 def edit_for(old: cst.CSTNode, new: cst.CSTNode | str, pairs: Pairs, source: Source, table: LineTable) -> Edit | None:
-    """The edit that replaces a node by another or by source text, touching nothing outside of the old one.
+    """Return the edit that replaces a node by another or by source text, touching nothing outside of the old one.
 
     Parentheses around the old node stay. Parentheses are added where the new text would otherwise mean something else
     in its place, and those around the new node are left out where they are not needed. ``old`` may be an expression,
@@ -106,7 +106,7 @@ def edit_for(old: cst.CSTNode, new: cst.CSTNode | str, pairs: Pairs, source: Sou
 
 
 def edit_elsewhere(old: ast.expr | ast.stmt, new: str, facts: FileFacts, table: LineTable) -> Edit | None:
-    """The edit that replaces any small statement, or any expression by the text of one that binds like a name.
+    """Return the edit that replaces any small statement, or any expression by the text of one that binds like a name.
 
     ``None`` in f-strings before Python 3.12, and in ``f'{x=}'``.
     """
@@ -120,7 +120,7 @@ def edit_elsewhere(old: ast.expr | ast.stmt, new: str, facts: FileFacts, table: 
 
 
 def comments_in(text: str) -> list[str]:
-    """The comments in a piece of source, which may be any part of a statement, in order.
+    """Return the comments in a piece of source, which may be any part of a statement, in order.
 
     In text that is not a sequence of tokens everything after a ``#`` counts as a comment.
     """
@@ -133,7 +133,7 @@ def comments_in(text: str) -> list[str]:
 
 
 def loses_comment(source: Source, edit: Edit) -> bool:
-    """Whether an edit takes away a comment that its new text does not carry."""
+    """Return whether an edit removes a comment that its new text does not contain."""
     before = comments_in(source.utf8[edit.start : edit.end].decode("utf-8"))
     return bool(before) and bool(Counter(before) - Counter(comments_in(edit.text)))
 
@@ -195,14 +195,14 @@ class _Editor:
         self._newline = newline_of(source.utf8)
 
     def place(self, node: cst.CSTNode) -> tuple[int, int] | None:
-        """The bytes of a node inside its parentheses, ``None`` if unknown or not what LibCST takes them for."""
+        """Return the bytes of a node inside its parentheses, ``None`` if unknown or not what LibCST takes them for."""
         place = self._range(node)
         if place is None or self._source.utf8[slice(*place)] != self._split(node)[1].encode("utf-8"):
             return None
         return place
 
     def forms(self, new: cst.CSTNode, old: cst.CSTNode) -> tuple[str, str]:
-        """A new node without and with parentheses; comments in its parentheses are kept.
+        """Return a new node without and with parentheses; comments in its parentheses are kept.
 
         A new node made from the old one may carry the old one's parentheses, which stay anyway.
         """
@@ -213,7 +213,7 @@ class _Editor:
         return core, whole if before else f"({core})"
 
     def fitting(self, forms: tuple[str, str], start: int, end: int) -> str | None:
-        """The first form that means the same in this place as the expression in two pairs of parentheses.
+        """Return the first form that means the same in this place as the expression in two pairs of parentheses.
 
         One pair is not enough to be sure: in ``with (a, b):`` it belongs to the statement.
         """

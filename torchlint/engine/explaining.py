@@ -29,7 +29,7 @@ def explain_hot(
     cell: int | None = None,
     most: int = 10,
 ) -> Why:
-    """Why the innermost statement on a row of a file runs as often as it does, with ``most`` ways at most.
+    """Explain how often the innermost statement on a row of a file runs, with at most ``most`` paths.
 
     ``paths`` is what is linted: calls are followed in there, and in the rest of the project where there is one.
 
@@ -49,7 +49,7 @@ def explain_hot(
 
 
 def explain_open(session: SessionState, name: str, row: int, *, cell: int | None = None, most: int = 10) -> Why:
-    """The same for a row of a document that was open in the last run of a session.
+    """Explain a row of a document that was open in the last run of a session.
 
     Raises:
         NoCodeError: no statement stands on that row, or the text cannot be read.

@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 @cache
 def measured(package: str = BUILT_IN) -> tuple[tuple[str, str, Cost], ...]:
-    """Code, name of the example and figure of every measured time in the package's ``figures.json``, in its order.
+    """Return every time in the package's ``figures.json`` with its code and example, in order.
 
     Raises:
         RulePackageError: the file holds something else.
@@ -30,7 +30,7 @@ def measured(package: str = BUILT_IN) -> tuple[tuple[str, str, Cost], ...]:
 
 @cache
 def counted(package: str = BUILT_IN) -> tuple[tuple[str, str, Counted], ...]:
-    """Code, name of the example and counted events of every such row of the package's ``figures.json``, in its order.
+    """Return every row of counted events in the package's ``figures.json`` with its code and example, in order.
 
     Raises:
         RulePackageError: the file holds something else.
@@ -74,7 +74,7 @@ def _all_counted(plugins: Iterable[str]) -> list[tuple[str, str, Counted]]:
 
 
 def figures_by_example(plugins: Sequence[str] = ()) -> Mapping[tuple[str, str], Cost]:
-    """What was measured by code and name of the example, in the order of the files; of two devices the first."""
+    """Return the measured figures by code and example, in the order of the files; of two devices the first counts."""
     found: dict[tuple[str, str], Cost] = {}
     for code, example, cost in _all_measured(plugins):
         found.setdefault((code, example), cost)
@@ -90,7 +90,7 @@ class Shipped:
 
 
 def shipped(plugins: Sequence[str] = ()) -> Mapping[str, Shipped]:
-    """What was measured and counted, by the code of the rule.
+    """Return the measured and counted figures, by the code of the rule.
 
     Raises:
         RulePackageError: a package's file holds something else.
@@ -113,7 +113,7 @@ class Figures:
     counts: Mapping[Key, Counted] = field(default_factory=dict)
 
     def cost(self, code: str, examples: Sequence[str]) -> Cost | None:
-        """The time of a rule for code that is like some examples, which differ in size; ``None``: no gain is known.
+        """Return the time of a rule for code like some examples, which differ in size, ``None`` if no gain is known.
 
         That is the least one, with the most that was measured beside it. Where some sizes wait to be measured, it is
         the least of the others, which is no more than an example.
@@ -127,7 +127,10 @@ class Figures:
         return replace(known[0], most_us=known[-1].saves_us, most_size=known[-1].size)
 
     def events(self, code: str, examples: Sequence[str]) -> Counted | None:
-        """The events of a rule for such code: those of the example that saves least; ``None``: one saves nothing."""
+        """Return the events of a rule for such code.
+
+        They are those of the example that saves least; ``None`` if one saves nothing.
+        """
         found = [self.counts[code, name] for name in examples if (code, name) in self.counts]
         if not found or not all(each.gains for each in found):
             return None

@@ -42,7 +42,7 @@ class Reading:
 
 
 def read(source: Source) -> Reading | None:
-    """What the checks know of a source, ``None`` when it is not Python."""
+    """Return what the checks know of a source, ``None`` if it is not Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -78,7 +78,7 @@ def check(before: Reading, after: Source, removed: Iterable[str] = ()) -> Readin
 def without_unused_imports(
     before: Reading, after: Source, reading: Reading, importers: Sequence[Source], removed: Sequence[str] = ()
 ) -> tuple[Source, tuple[Edit, ...]]:
-    """The fixed source without the imports whose last use the fix took away, and the edits that took them, in order.
+    """Return the fixed source without imports that the fix left unused, and the edits that removed them, in order.
 
     ``removed`` is as for ``check``. Only plain imports go: at the top level, bound once, the name in no string, no
     comment near it, not a re-export (``__init__.py``, ``as`` the same name, imported from here by one of

@@ -54,7 +54,7 @@ class Traced:
 
     @classmethod
     def of(cls, source: Source) -> Traced:
-        """A file before all fixes."""
+        """Return a file before all fixes."""
         return cls(source, Lineage.of(source))
 
 
@@ -139,7 +139,7 @@ def fix_once(
     others: Iterable[Source] = (),
     allowed: Allowed | None = None,
 ) -> dict[str, Round]:
-    """What one round of fixes makes of each file that has findings or is changed, by name; nothing is linted again.
+    """Apply one round of fixes, and return each file with findings or changes by name; nothing is linted again.
 
     The arguments are as for ``fix``, ``findings`` those in the texts of the files.
     """
@@ -150,7 +150,7 @@ def fix_once(
 def candidates(
     files: Mapping[str, Traced], name: str, findings: Sequence[Finding], accepts: Accepts
 ) -> list[Candidate]:
-    """The fixes of the findings in a file that may be applied, in the order of their findings."""
+    """Return the fixes of the findings in a file that may be applied, in the order of their findings."""
     accepted = [
         (finding, finding.fix, finding.fix.by_file(name))
         for finding in sorted(findings, key=lambda finding: finding.order)
@@ -167,7 +167,7 @@ def candidates(
 
 
 def merged(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Groups of several names of which no two share one: those that do are made one."""
+    """Merge groups that share a name, so that the groups returned are disjoint; groups of one name are left out."""
     found: list[frozenset[str]] = []
     for group in groups:
         if len(group) > 1:
@@ -271,7 +271,7 @@ class _Attempt:
     importers: Sequence[Source]
 
     def apply(self, chosen: Sequence[Candidate]) -> dict[str, Traced]:
-        """The files that these fixes change, by name, as they make them, checked.
+        """Apply these fixes, and return the changed files by name, checked.
 
         Raises:
             BrokenFixError: they break a file, or one of them changes nothing.

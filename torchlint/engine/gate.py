@@ -18,7 +18,7 @@ _WORD = regex(r"\w+")
 
 
 def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> frozenset[str]:
-    """Names of the files to parse, of texts by name.
+    """Return names of the files to parse, of texts by name.
 
     A torch-free ``train.py`` that imports the agent holds the root of the hot path, and a torch-free replay buffer that
     the agent imports says what a batch is, so the gate widens along imports until nothing is added.
@@ -29,7 +29,7 @@ def passing(texts: Mapping[str, bytes], words: Iterable[bytes] = GATE_WORDS) -> 
 
 
 def spread(speaking: Iterable[str], imports: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    """The names of files that mention torch, and of all that are linked with them by what they may import."""
+    """Return the names of files that mention torch, and of all that their imports may link with these."""
     inside = set(speaking)
     stems: dict[str, set[str]] = {}
     for name in imports:
@@ -57,7 +57,7 @@ def _stem(name: str) -> str:
 
 
 def imported(text: bytes) -> set[str]:
-    """Components of all modules and names that a text imports, and perhaps some other words."""
+    """Return the components of all modules and names that a text imports, and perhaps a few other words."""
     found: set[str] = set()
     for match in _IMPORT.finditer(text):
         for part in match.groups(b""):

@@ -36,7 +36,7 @@ class PairWalk:
         self.wrappers: dict[int, ast.AST] = {}
 
     def unwrap(self, wrapper: cst.CSTNode, node: cst.CSTNode, twin: ast.AST) -> tuple[cst.CSTNode, ast.AST]:
-        """Note that ``wrapper`` stands for ``twin``, and pair what it wraps."""
+        """Record ``twin`` as the twin of ``wrapper``, and pair what it wraps."""
         self.wrappers[id(wrapper)] = twin
         return node, twin
 
@@ -51,14 +51,14 @@ Row = tuple[type[cst.CSTNode], tuple[FileEdits, Handler]]
 
 
 def entry(node_type: type[N], twin: type[A], handler: Callable[[PairWalk, N, A], Children]) -> Row:
-    """One row of the table of handlers; the walk calls the handler with nodes of these types only."""
+    """Return one row of the table of handlers; the walk calls the handler with nodes of these types only."""
     return node_type, (twin, cast(Handler, handler))
 
 
 def either(
     node_type: type[N], first: type[A], second: type[B], handler: Callable[[PairWalk, N, A | B], Children]
 ) -> Row:
-    """A row for a node whose twin has one of two types."""
+    """Return a row for a node whose twin has one of two types."""
     return node_type, ((first, second), cast(Handler, handler))
 
 
@@ -69,7 +69,7 @@ def check(holds: bool, what: str) -> None:
 
 
 def same_name(node: cst.BaseExpression | None, name: str | None) -> bool:
-    """Whether a LibCST name is ``name``: ``ast`` normalises identifiers, LibCST keeps them as written."""
+    """Return whether a LibCST name is ``name``: ``ast`` normalises identifiers, LibCST keeps them as written."""
     if node is None or name is None:
         return node is None and name is None
     if not isinstance(node, cst.Name):
@@ -92,12 +92,12 @@ def optional(node: cst.CSTNode | None, twin: ast.AST | None) -> Children:
 
 
 def leaf(_walk: PairWalk, _node: cst.CSTNode, _twin: ast.AST) -> Children:
-    """A node without parts."""
+    """Return a node without parts."""
     return ()
 
 
 def annotation(walk: PairWalk, node: cst.Annotation | None, twin: ast.expr | None) -> Children:
-    """What stands after a colon or an arrow."""
+    """Return the expression after a colon or an arrow."""
     if node is None or twin is None:
         return optional(node, twin)
     return (walk.unwrap(node, node.annotation, twin),)
@@ -106,7 +106,7 @@ def annotation(walk: PairWalk, node: cst.Annotation | None, twin: ast.expr | Non
 def arguments(
     walk: PairWalk, args: Iterable[cst.Arg], values: Sequence[ast.expr], keywords: Sequence[ast.keyword]
 ) -> Children:
-    """The arguments of a call or the bases of a class; ``ast`` keeps plain and keyword arguments apart."""
+    """Return the arguments of a call or the bases of a class; ``ast`` keeps plain and keyword arguments apart."""
     children: list[tuple[cst.CSTNode, ast.AST]] = []
     plain, named = iter(values), iter(keywords)
     for arg in args:
@@ -119,7 +119,7 @@ def arguments(
 
 
 def parameters(_walk: PairWalk, node: cst.Parameters, twin: ast.arguments) -> Children:
-    """The parameters of a function or lambda, each followed by its default."""
+    """Return the parameters of a function or lambda, each followed by its default."""
     children: list[tuple[cst.CSTNode, ast.AST]] = []
     plain = (*node.posonly_params, *node.params)
     edits = (*twin.posonlyargs, *twin.args)
@@ -201,7 +201,7 @@ def _elements(walk: PairWalk, node: cst.Tuple | cst.List | cst.Set, twin: ast.Tu
 
 
 def elements(walk: PairWalk, nodes: Sequence[cst.BaseElement], edits: Sequence[ast.expr]) -> Children:
-    """The elements of a tuple, list or set."""
+    """Return the elements of a tuple, list or set."""
     check(len(nodes) == len(edits), "numbers of elements")
     return [
         (node, twin) if isinstance(node, cst.StarredElement) else walk.unwrap(node, node.value, twin)

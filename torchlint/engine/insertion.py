@@ -17,7 +17,7 @@ from torchlint.sources.lines import LineTable
 
 
 def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edits: Sequence[Edit]) -> list[Edit] | None:
-    """The edits of a fix at a node with those that add all the lines it needs.
+    """Return the edits of a fix at a node with those that add all the lines it needs.
 
     ``edits`` are what it replaces. ``None`` where something has no place: the class has no ``__init__`` of its own that
     runs to its end, the node stands in no function, or its statement cannot be indented.
@@ -34,7 +34,7 @@ def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edit
 
 
 def lines_in(facts: FileFacts, table: LineTable, part: InFile, edits: Sequence[Edit]) -> list[Edit] | None:
-    """The edits of a fix in another file than that of its site, with those that add lines; as ``with_lines``."""
+    """Return the edits of a fix in another file than that of its site, with those that add lines; as ``with_lines``."""
     beside = _beside_lines(facts, table, part)
     if beside is None:
         return None

@@ -41,7 +41,7 @@ class KnownFindings:
         return cls(settings, entries, since)
 
     def unknown(self, findings: Iterable[Finding], source: Source) -> list[Finding]:
-        """The findings of a file that the baseline does not hold, on lines that changed."""
+        """Return the findings of a file that the baseline does not hold, on lines that changed."""
         found = list(findings)
         if self.entries:
             from torchlint.sources.baseline import BaselineEntry
@@ -59,7 +59,7 @@ class KnownFindings:
         return [finding for finding in found if not changed.isdisjoint(rows_of(finding))]
 
     def stale(self, looked_at: Mapping[str, RuleScope]) -> tuple[BaselineEntry, ...]:
-        """The entries that fit no finding of the files looked at, or whose file is gone; sorted."""
+        """Return the entries that match no finding of the files looked at, or whose file is gone, sorted."""
         return tuple(entry for entry in sorted(self.entries - self.met) if self._is_stale(entry, looked_at))
 
     def _is_stale(self, entry: BaselineEntry, looked_at: Mapping[str, RuleScope]) -> bool:
@@ -93,5 +93,5 @@ def _since(revision: str, folder: Path) -> Since:
 
 
 def rows_of(finding: Finding) -> range:
-    """Give the rows of what a finding is about, and of its statement; of a compound one, of its header."""
+    """Return the rows of a finding and of its statement; of a compound one, those of its header."""
     return range(min(finding.start.row, finding.rows[0]), max(finding.end.row, finding.rows[1]) + 1)

@@ -37,7 +37,7 @@ class Layouts(Fact):
     _known: dict[tuple[FileFacts, int, tuple[Edit, ...]], list[Edit] | None] = field(default_factory=dict)
 
     def width_in(self, file: FileFacts, stated: int | None) -> int:
-        """How long a row of a file may become: what the project states, else its longest row, and 88 at least."""
+        """Return how long a row of a file may become: as the project states, else its longest row, at least 88."""
         if stated:
             return stated
         if file not in self._widths:
@@ -47,7 +47,7 @@ class Layouts(Fact):
     def fitted(
         self, file: FileFacts, edits: Sequence[Edit], width: int, statement: ast.AST | None = None
     ) -> list[Edit]:
-        """The edits with the rows split that they make longer than ``width``, where brackets allow it.
+        """Return the edits; rows that become longer than ``width`` are split where brackets allow it.
 
         A row that was as long before stays as it is, and so does one that would mean something else. A ``statement`` of
         which more than one row was replaced is put on one row where it fits there.

@@ -25,12 +25,12 @@ _CHAINS: dict[type, str] = {ast.BoolOp: "values", ast.With: "items", ast.AsyncWi
 
 
 def too_many_bytes(size: int, most: int = MOST_BYTES) -> str:
-    """Why so many bytes are not looked at, empty if they are."""
+    """Return why a file of so many bytes is skipped; empty if it is not."""
     return f"{size:,} bytes are more than {most:,}" if size > most else ""
 
 
 def too_large(path: Path) -> str:
-    """Why a file is not even read, empty if it is.
+    """Return why a file is not even read; empty if it is.
 
     Raises:
         OSError: its size cannot be told.
@@ -39,13 +39,13 @@ def too_large(path: Path) -> str:
 
 
 def too_long_to_parse(utf8: bytes) -> str:
-    """Why a text is not even parsed, empty if it is."""
+    """Return why a text is not even parsed; empty if it is."""
     rows = utf8.count(b"\n") + 1
     return too_many_bytes(len(utf8)) or (f"{rows:,} rows are more than {MOST_ROWS:,}" if rows > MOST_ROWS else "")
 
 
 def too_much(facts: FileFacts) -> str:
-    """Why a parsed file is not looked at, empty if it is."""
+    """Return why a parsed file is skipped; empty if it is not."""
     functions = sum(scope.kind == "function" for scope in facts.scopes)
     if len(facts.parent) > MOST_NODES:
         return f"{len(facts.parent):,} parts of expressions and statements are more than {MOST_NODES:,}"

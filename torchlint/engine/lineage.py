@@ -57,7 +57,7 @@ class _Piece:
     length: int
 
     def part(self, start: int, end: int) -> _Piece:
-        """Some of the bytes."""
+        """Return some of the bytes."""
         return _Piece(ByteOrigin(self.place.offset + start, self.place.maker), end - start)
 
 
@@ -69,16 +69,19 @@ class Lineage:
 
     @classmethod
     def of(cls, source: Source) -> Lineage:
-        """A text before all fixes."""
+        """Return a text before all fixes."""
         return cls((_Piece(ByteOrigin(0), len(source.utf8)),))
 
     def origin(self, finding: Finding, table: LineTable) -> Origin:
-        """What a finding in this text is about; ``table`` holds the rows of the text."""
+        """Return the origin of a finding in this text; ``table`` holds the rows of the text."""
         start, end = _offset(table, finding.start), _offset(table, finding.end)
         return Origin(finding.path, finding.code, self._place(start), self._place(max(start, end - 1)))
 
     def after(self, source: Source, edits: Iterable[tuple[Edit, str]]) -> Lineage:
-        """The text with edits made that do not overlap, each with the key of its fix; ``source`` is the text before."""
+        """Return the text with edits made that do not overlap, each with the key of its fix.
+
+        ``source`` is the text before.
+        """
         newline = dominant_newline(source.text)
         makers: dict[Edit, str] = {}
         for edit, maker in edits:

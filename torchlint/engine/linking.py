@@ -16,7 +16,7 @@ from torchlint.settings.model import Settings
 def linked(
     files: Sequence[FileFacts], settings: Settings, checkpoint: Callable[[], None] = lambda: None
 ) -> tuple[Analyses, list[Problem]]:
-    """The facts of files, linked; where that fails, those of as many as can be, and what is wrong with the others."""
+    """Link the facts of files; if that fails, link as many as possible, and return what is wrong with the others."""
     errors: list[Exception] = []
     with kept_going(errors.append):
         return analyse(files, settings, checkpoint), []

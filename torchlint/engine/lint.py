@@ -57,7 +57,7 @@ class Linter:
     def lint(
         self, analyses: Analyses, facts: FileFacts, shown: Callable[[Finding], bool] = lambda _: True
     ) -> list[Finding]:
-        """The findings of one file that are to be shown, sorted by place; losers against other rules are left out.
+        """Return the findings of one file to show, sorted by place, without those that yield to other rules.
 
         A finding that is not shown wins against none.
         """
@@ -65,7 +65,7 @@ class Linter:
         return finish(drafts, facts) if drafts else []
 
     def by_site(self, analyses: Analyses, facts: FileFacts) -> Iterator[list[Draft]]:
-        """What each rule says of each of its sites in a file, before findings are compared with each other."""
+        """Yield the reports of each rule at each of its sites in a file, before they are compared with each other."""
         wanted = list(self._triggers.sites(analyses, facts))
         if wanted:
             yield from self._by_site(analyses, facts, wanted)
@@ -104,7 +104,7 @@ class Linter:
                     yield self.apply(rule, site)
 
     def apply(self, rule: Rule, site: PairedSite) -> list[Draft]:
-        """What one rule says of one site; a rule that fails is an internal problem and the work goes on."""
+        """Run one rule at one site; if the rule fails, report an internal problem and go on."""
         found: list[Draft] = []
         with kept_going(lambda error: self._tell(rule, site, error)):
             reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
@@ -225,7 +225,7 @@ class Draft:
         return self if found == self.finding.fix else replace(self, finding=replace(self.finding, fix=found))
 
     def runs_with(self, other: Draft) -> bool:
-        """Whether one run of the function may come to both: no condition parts them."""
+        """Return whether one run of the function may reach both nodes: no condition separates them."""
         return all(other.arms.get(branch, arm) is arm for branch, arm in self.arms.items())
 
 
@@ -256,7 +256,7 @@ def _arms(site: PairedSite) -> dict[ast.AST, bool]:
 
 
 def stronger_codes(rules: Iterable[type[Rule]]) -> dict[str, frozenset[str]]:
-    """For each rule the codes of those that it yields to, and that these yield to in turn."""
+    """Return for each code the codes that it yields to, directly or through others."""
     yields = {rule.code: rule.yields_to for rule in rules}
     found: dict[str, frozenset[str]] = {}
     for code, direct in yields.items():
@@ -272,7 +272,7 @@ def stronger_codes(rules: Iterable[type[Rule]]) -> dict[str, frozenset[str]]:
 
 
 def finish(drafts: Sequence[Draft], facts: FileFacts) -> list[Finding]:
-    """Drop what yields to another finding, count what shares a function, give fingerprints, and sort."""
+    """Drop findings that yield to others, count those that share a function, add fingerprints, and sort."""
     kept = _winners(drafts)
     sharing: dict[tuple[str, str], list[Draft]] = {}
     for draft in kept:
@@ -302,7 +302,10 @@ def _winners(drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def fingerprinted(findings: Sequence[Finding], source: Source) -> list[Finding]:
-    """Fingerprints from rule, path, normalised code of the row and occurrence: stable under moved lines."""
+    """Add fingerprints: rule, path, normalised code of the row, and occurrence.
+
+    They stay when lines move.
+    """
     rows = source.utf8.splitlines()
     seen: dict[str, int] = {}
     result = []
@@ -332,7 +335,7 @@ def _rows(site: PairedSite) -> tuple[int, int]:
 
 
 def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix | None:
-    """A fix as text edits; ``None`` when a node or a line has no place where it could go, or nothing changes.
+    """Return a fix as text edits; ``None`` when a node or a line has no place where it could go, or nothing changes.
 
     The fix that is there ``instead`` takes the place of one that cannot be made.
     """

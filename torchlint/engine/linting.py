@@ -41,12 +41,12 @@ class Linting:
 
     @classmethod
     def of(cls, run: EngineRun) -> Linting:
-        """Take the files of a run."""
+        """Build the file table of a run."""
         large = sum(file.size for file in run.files.values()) > MOST_BYTES
         return cls(run, Leftovers() if large else None)
 
     def facts(self, source: Source) -> FileFacts | Unparsed | None:
-        """The facts of a text, or why there are none; ``None`` for a test. The same text is parsed once per run.
+        """Return the facts of a text, or why there are none; ``None`` for a test. The same text is parsed once per run.
 
         Of a large project nothing is kept.
         """
@@ -58,11 +58,11 @@ class Linting:
         return self.run.parsed[key]
 
     def known(self, sources: Iterable[Source]) -> list[FileFacts]:
-        """The facts of those texts that have some."""
+        """Return the facts of those texts that have any."""
         return [facts for source in sources if isinstance(facts := self.facts(source), FileFacts)]
 
     def glance(self, source: Source) -> FileFacts | Unparsed | None:
-        """The same as ``facts``, to look at what a file imports and let it go again."""
+        """Return the same as ``facts`` without keeping it, to look at what a file imports."""
         if self.leftovers is not None:
             self.leftovers.make_room(len(source.utf8))
             self.leftovers.add(len(source.utf8))
@@ -76,7 +76,7 @@ class Linting:
         return None
 
     def units(self, sources: Mapping[str, Source]) -> tuple[list[Unit], dict[str, Unparsed]]:
-        """What is connected of the given texts and the rest of the project, and what cannot be parsed, by name.
+        """Return the connected units of the given texts and the rest of the project, and the unparsable files by name.
 
         Where none of the given texts is among the files of a unit, it is left out.
         """
@@ -98,15 +98,15 @@ class Linting:
         return list(units), broken
 
     def groups(self, links: Mapping[str, Sequence[str]]) -> list[list[str]]:
-        """The files that are analysed together, from what each imports, by name."""
+        """Return the files that are analysed together, from what each imports, by name."""
         return [part for group in together(links) for part in self.parts(group)]
 
     def parts(self, group: Sequence[str]) -> list[list[str]]:
-        """A group of files, or what is analysed at once of one that is too large."""
+        """Return the parts of a group of files that are analysed at once: one part, unless the group is too large."""
         return list(in_parts(group, lambda name: self.run.files[name].size)) if group else []
 
     def unit(self, names: Sequence[str], texts: Mapping[str, Source], wanted: Container[str]) -> Unit:
-        """A unit of files, of which those that are ``wanted`` are reported on.
+        """Return a unit of files, of which those that are ``wanted`` are reported on.
 
         Raises:
             RulePackageError: the figures of a package cannot be read.
@@ -133,14 +133,14 @@ class Linting:
         return unit
 
     def done(self, units: Sequence[Unit]) -> Iterator[Done]:
-        """Lint units; what goes wrong is noted."""
+        """Lint units, and record what goes wrong."""
         for done in lint_all(units, self.run.settings.jobs):
             self.run.result_.unpaired += done.unpaired
             self.run.note(*done.problems)
             yield done
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
-        """Findings of all files to report on, by name, without the suppressed ones."""
+        """Return findings of all files to report on, by name, without the suppressed ones."""
         units, broken = self.units(sources)
         drafts = {done.name: done.findings for done in self.done(units)}
         if self.run.session is not None:

@@ -48,7 +48,7 @@ class Memory:
 
     @classmethod
     def of(cls, tool: str, started: int, data: bytes) -> Memory:
-        """Read what was kept; what is wrong in any way is forgotten."""
+        """Read what was kept, without anything that is wrong."""
         memory = cls(tool, started)
         try:
             parts = unpack(data)
@@ -64,13 +64,13 @@ class Memory:
         return memory
 
     def look_for(self, words: Iterable[str]) -> None:
-        """Forget what files hold of other words than these."""
+        """Drop what is known of other words in files than these."""
         gate = " ".join(words)
         if gate != self.gate:
             self.gate, self.files = gate, {}
 
     def to_bytes(self) -> bytes:
-        """What is to be kept: the files met, their units, and some older ones."""
+        """Return the bytes to keep: the files met, their units, and some older ones."""
         files = {
             name: [
                 each.stamp,
@@ -94,7 +94,7 @@ class Memory:
         return pack(parts)
 
     def found(self, key: str, names: Iterable[str]) -> dict[str, list[Finding]] | None:
-        """The findings of files of a unit, if they are known for all of them."""
+        """Return the findings of files of a unit, if they are known for all of them."""
         rows = self.units.get(key)
         if rows is None:
             return None
@@ -124,7 +124,7 @@ class Memory:
 
 
 def key_of(*parts: str) -> str:
-    """The digest that stands for texts in their order."""
+    """Return a digest of texts in their order."""
     return digest("\0".join(parts).encode("utf-8", "surrogateescape"))
 
 

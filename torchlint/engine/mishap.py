@@ -12,7 +12,7 @@ from torchlint.engine.result import Problem
 
 @contextmanager
 def kept_going(tell: Callable[[Exception], None]) -> Iterator[None]:
-    """Tell of any exception of the block instead of raising it."""
+    """Report any exception of the block as a problem instead of raising it."""
     try:
         yield
     except Exception as error:  # noqa: BLE001  whatever goes wrong with one file or rule must not stop the others
@@ -20,12 +20,12 @@ def kept_going(tell: Callable[[Exception], None]) -> Iterator[None]:
 
 
 def mishap(path: str, doing: str, error: Exception, code: str = "", fixing: bool = False) -> Problem:
-    """The problem that an exception is: ``doing`` says in words what failed, ``code`` is that of a rule."""
+    """Return an exception as a problem; ``doing`` says what failed, ``code`` is that of a rule."""
     return mishaps([path], doing, error, code, fixing)[0]
 
 
 def mishaps(paths: Sequence[str], doing: str, error: Exception, code: str = "", fixing: bool = False) -> list[Problem]:
-    """The problems that an exception is for each of some files; what they share is found out once."""
+    """Return an exception as one problem for each of some files; what they share is found out once."""
     import traceback
 
     row = row_of(error)

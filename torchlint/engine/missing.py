@@ -57,7 +57,7 @@ class _Asked:
 
 
 def missing(units: Iterable[Unit]) -> list[MissingFact]:
-    """The facts that are missing in these units for safe fixes of what is found, in the order of files and places."""
+    """Return the facts that the safe fixes of findings in these units lack, in the order of files and places."""
     found: dict[ExpressionKey, MissingFact] = {}
     for unit in units:
         found.update((fact.key, fact) for fact in _missing_in(unit))

@@ -38,7 +38,7 @@ _NEEDED = {
 
 
 def reasons(run: EngineRun, rows: Mapping[str, Mapping[int, bool]]) -> Mapping[tuple[str, int], str]:
-    """Find, by name of the file and row, why the host has to wait there, in the files of a run.
+    """Return why the host has to wait, by file name and row, in the files of a run.
 
     ``rows`` are those of interest, and whether they were seen to send data to the device and to read none. A row of
     which no reason is known has none: that does not say that it is needless.

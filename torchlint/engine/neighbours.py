@@ -27,7 +27,7 @@ _Pair = tuple[_Block, _Block]
 def joined(
     before: Reading, after: Source, reading: Reading, removed: Sequence[str] = ()
 ) -> tuple[Source, tuple[Edit, ...]]:
-    """The fixed source with neighbours joined that were none before, and the edits that did it, one after the other.
+    """Return the fixed source with new neighbours joined, and the edits that joined them, one after the other.
 
     Only blocks under one mode of autograd are joined, where leaving and entering it again does nothing, and those under
     one flag that the first leaves alone. Comments between them and behind the second header stay, as rows of the block.
@@ -102,7 +102,7 @@ class _Known:
             self._ends.add(_ends(pair))
 
     def others(self, tree: ast.Module) -> Iterator[_Pair]:
-        """The pairs of a later tree that were none before."""
+        """Yield the pairs of neighbours in a later tree that are new."""
         order = _in_order(tree)
         for pair in _pairs(tree):
             guard = _guard(pair[0])

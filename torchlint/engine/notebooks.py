@@ -23,7 +23,10 @@ _PLACE = regex(r"(\S+\.ipynb\.ipynb)(?::(\d+))?")
 
 
 def notebook_code(raw: bytes, path: Path, name: str) -> bytes:
-    """The code of a file: of a notebook that of its cells, for in its JSON no import stands at the start of a line."""
+    """Return the code of a file, of a notebook that of its cells.
+
+    In the JSON of a notebook no line begins with an import.
+    """
     if not name.endswith(_SUFFIX) or b"import" not in raw:
         return raw
     try:
@@ -33,18 +36,18 @@ def notebook_code(raw: bytes, path: Path, name: str) -> bytes:
 
 
 def inner_name(name: str) -> str:
-    """The name of a file among the facts: nothing imports a notebook, so none may be taken for a module of its name."""
+    """Return the name of a file among the facts; that of a notebook is not the name of any module."""
     return f"{name}{_SUFFIX}" if name.endswith(_SUFFIX) else name
 
 
 def outside(finding: Finding) -> Finding:
-    """A finding with the files' own names."""
+    """Return a finding with the files' own names."""
     moved = finding.with_hops(lambda hop: replace(hop, path=outer_name(hop.path)))
     return replace(moved, path=outer_name(finding.path))
 
 
 def row_of_cell(source: Source, name: str, cell: int, row: int) -> int:
-    """The row in the text of a notebook where a row of a cell stands.
+    """Return the row in the text of a notebook where a row of a cell stands.
 
     Raises:
         NoCodeError: there is no such row.
@@ -58,7 +61,7 @@ def row_of_cell(source: Source, name: str, cell: int, row: int) -> int:
 
 
 def by_cells(why: Why, sources: Mapping[str, Source]) -> Why:
-    """The same answer with places in notebooks told by cell; ``sources`` by their names among the facts."""
+    """Return the same answer with places in notebooks given by cell; ``sources`` by their names among the facts."""
 
     from torchlint.rule import Hop
 
@@ -86,5 +89,5 @@ def by_cells(why: Why, sources: Mapping[str, Source]) -> Why:
 
 
 def outer_name(name: str) -> str:
-    """The name of a file by its name among the facts."""
+    """Return the name of a file by its name among the facts."""
     return name.removesuffix(_SUFFIX) if name.endswith(2 * _SUFFIX) else name

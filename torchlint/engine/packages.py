@@ -49,7 +49,7 @@ def import_installed(package: str) -> ModuleType:
 
 
 def installed_folders(package: str) -> Sequence[str]:
-    """The folders of the topmost package above an installed one; nothing is imported."""
+    """Return the folders of the topmost package above an installed one, without importing anything."""
     spec = _spec(package.partition(".")[0], None)
     return list(spec.submodule_search_locations or ()) if spec is not None else []
 

@@ -54,7 +54,7 @@ class Pairs:
         return id(node) in self._twins or id(node) in self._wrappers or node is self.root or id(node) in self._up()
 
     def ast_of(self, node: cst.CSTNode) -> ast.AST | None:
-        """The ``ast`` node that says the same as a LibCST node, ``None`` where ``ast`` has none.
+        """Return the ``ast`` twin of a LibCST node, ``None`` if it has none.
 
         A wrapper that ``ast`` does not know (``Arg``, ``Element``, ``SubscriptElement``, ``Index``, ``Annotation``,
         ``Decorator``, ``AssignTarget``, ``ComparisonTarget``, ...) answers for what it wraps. Without a twin are the
@@ -64,7 +64,7 @@ class Pairs:
         return self._twins.get(id(node)) or self._wrappers.get(id(node))
 
     def cst_of(self, node: ast.AST) -> cst.CSTNode | None:
-        """The LibCST node of an ``ast`` node, never a mere wrapper.
+        """Return the LibCST twin of an ``ast`` node, never a mere wrapper.
 
         ``None`` where LibCST has none: the tuple of ``x[a, b]``, the texts and the format of an f-string, contexts
         and operators, and nodes of other trees.
@@ -74,7 +74,9 @@ class Pairs:
         return self._nodes.get(id(node))
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node that holds another one in its statement; ``None`` for a statement and for nodes of other trees.
+        """Return the node that holds another one in its statement.
+
+        The result is ``None`` for a statement and for nodes of other trees.
 
         Wrappers that carry no value of their own are passed over: the parent of an argument is the ``Call``, of an
         element the ``List``, ``Dict`` or ``Tuple``, of an index the ``Subscript``, of any operand the ``Comparison``,
@@ -84,7 +86,7 @@ class Pairs:
         return self._up().get(id(node))
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The innermost statement that holds a node, or the node itself if it is one.
+        """Return the innermost statement that holds a node, or the node itself if it is one.
 
         Raises:
             TypeError: the node is of another tree, or is the module.

@@ -50,12 +50,12 @@ _TRIVIA = (
 
 
 def is_statement(node: cst.CSTNode) -> bool:
-    """Whether a node is a statement as ``ast`` counts them: a line of two statements is none, each of the two is."""
+    """Return whether a node is a statement of ``ast``: each of two on a line is, the line of both is not."""
     return isinstance(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
 
 
 def parents_of(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
-    """For each node below ``root`` but whitespace and punctuation, by ``id``, the node that holds it.
+    """Return the parent of each node below ``root``, by ``id``, but of whitespace and punctuation.
 
     Wrappers without a value of their own are passed over, and statements have no entry: a search upwards ends there.
     """

@@ -6,5 +6,5 @@ import ast
 
 
 def place_of(twin: ast.AST) -> ast.AST:
-    """The node whose hotness is meant: of a function its body, else the node itself."""
+    """Return the node whose hotness counts: the body of a function, else the node itself."""
     return twin.body[0] if isinstance(twin, (ast.FunctionDef, ast.AsyncFunctionDef)) else twin

@@ -27,12 +27,12 @@ from torchlint.sources.text import Source
 
 
 def is_inside(old: FileFacts, new: FileFacts) -> bool:
-    """Whether an edit changed nothing that other files can see without looking into functions."""
+    """Return whether an edit changed nothing that other files can see without looking into functions."""
     return outline(old) == outline(new)
 
 
 def edited(analyses: Analyses, files: Mapping[FileFacts, FileFacts]) -> Analyses:
-    """The facts of a project in which files were edited inside of their functions, old to new."""
+    """Return the facts of a project after edits of files inside of their functions, old to new."""
     edits = FileEdits(files)
     project = analyses[Project].edited(edits)
     graph, values = call_graph_after(project, analyses[CallGraph], analyses[Values], edits)
@@ -41,7 +41,7 @@ def edited(analyses: Analyses, files: Mapping[FileFacts, FileFacts]) -> Analyses
 
 
 def previewed(session: SessionState, name: str, texts: Mapping[str, Source]) -> list[Finding] | None:
-    """What is to be shown of the new text of a file until its unit is analysed as a whole; nothing has a fix.
+    """Return what to show of a file's new text until its unit is analysed as a whole; nothing has a fix.
 
     ``texts`` are those of all open files, by name. ``None`` where only the whole analysis can tell: the file is new, or
     an edit changed more than the inside of functions.

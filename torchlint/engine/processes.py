@@ -41,7 +41,7 @@ _Job = tuple[int, str]
 
 
 def lint_all(units: Sequence[Unit], jobs: int | None) -> Iterator[Done]:
-    """Lint the targets of all units, with so many processes at most; ``None``: as many as pay."""
+    """Lint the targets of all units, with at most ``jobs`` processes, ``None`` for an automatic number."""
     count = _processes(units, jobs)
     if count == 1:
         yield from _work(units, [(number, name) for number, unit in enumerate(units) for name in unit.targets])
@@ -93,7 +93,7 @@ class _Crew:
         self.bond = _Bond()
 
     def work(self) -> Iterator[Done]:
-        """All findings, in no order."""
+        """Yield all findings, in no order."""
         total = sum(unit.size for unit in self.units)
         for unit in self.units:
             if unit.size * len(self.shares) > total:
@@ -174,7 +174,7 @@ class _Child:
         return cls(pid, written, share)
 
     def results(self) -> Iterator[Done]:
-        """What the child found, once it has ended."""
+        """Yield the results of the child once it has ended."""
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         code = os.waitstatus_to_exitcode(status)
@@ -190,7 +190,7 @@ class _Child:
                     yield _read(line, number, name)
 
     def left(self) -> Sequence[_Job]:
-        """The jobs that it did not do."""
+        """Return the jobs that the child did not do."""
         return self.share[self.done :]
 
     def stop(self) -> None:
@@ -212,7 +212,7 @@ class _Bond:
 
     @contextmanager
     def tie(self) -> Iterator[int]:
-        """The end of a new pipe for the child that is started meanwhile."""
+        """Yield the reading end of a new pipe for the child that is started meanwhile."""
         read, write = os.pipe()
         self._held.append(write)
         try:
@@ -221,7 +221,7 @@ class _Bond:
             os.close(read)
 
     def hold(self, tied: int) -> None:
-        """In a child, die when the parent does, and leave it to the parent what becomes of an interrupt."""
+        """Tie this child to its parent: end when the parent ends, and ignore interrupts."""
         import fcntl
         import signal
 
@@ -237,7 +237,7 @@ class _Bond:
             os._exit(1)
 
     def close(self) -> None:
-        """Let go of all pipes."""
+        """Close all pipes."""
         while self._held:
             os.close(self._held.pop())
 

@@ -75,12 +75,12 @@ class SiteNames(_Questions):
     __slots__ = ()
 
     def of(self, node: cst.CSTNode) -> str | None:
-        """Qualified name through the imports."""
+        """Return the qualified name through the imports."""
         twin = self.site.expression(node)
         return self.site.analyses[Project].qualified(self.site.file, twin) if twin is not None else None
 
     def module(self, module: str) -> str | None:
-        """The name a module is bound to by an import of this file that the node sees, also by a star import."""
+        """Return the name a module is bound to by an import of this file that the node sees, also by a star import."""
         file = self.site.file
         starred = self.site.analyses[Project].starred_module(file, module) if file.star_imports else None
         scope: Scope | None = file.scope_of(self.site.twin)
@@ -92,16 +92,16 @@ class SiteNames(_Questions):
         return starred
 
     def texts(self, node: cst.CSTNode) -> frozenset[str]:
-        """All texts that an expression may be."""
+        """Return all texts that an expression may be."""
         twin = self.site.expression(node)
         return self.site.analyses[Texts].of(self.site.file, twin) if twin is not None else frozenset()
 
     def in_file(self, word: str) -> bool:
-        """Whether the file's text holds a word."""
+        """Return whether the file's text holds a word."""
         return word.encode() in self.site.file.source.utf8
 
     def in_project(self, word: str) -> bool:
-        """Whether a connected file's text holds a word."""
+        """Return whether a connected file's text holds a word."""
         return self.site.analyses[Occurrences].mentioned(self.site.file, word)
 
 
@@ -111,32 +111,32 @@ class SiteValues(_Questions):
     __slots__ = ()
 
     def of(self, node: cst.CSTNode) -> Value:
-        """What is known of an expression."""
+        """Return what is known of an expression."""
         twin = self.site.expression(node)
         return self.site.analyses[Values].of(self.site.file, twin) if twin is not None else UNKNOWN
 
     def is_constant(self, node: cst.CSTNode) -> bool:
-        """Whether an expression has the same value on every call."""
+        """Return whether an expression has the same value on every call."""
         twin = self.site.expression(node)
         return twin is not None and self.site.analyses[Constants].of(self.site.file, twin)
 
     def is_mutated(self, node: cst.CSTNode) -> bool:
-        """Whether what an expression is assigned to is changed in place later."""
+        """Return whether what an expression is assigned to is changed in place later."""
         twin = self.site.expression(node)
         return twin is not None and mutated(self.site.file, twin)
 
     def is_parameter(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is a parameter of its function."""
+        """Return whether an expression is a parameter of its function."""
         twin = self.site.expression(node)
         return twin is not None and self.site.analyses[Members].of_parameter(self.site.file, twin)
 
     def maker(self, node: cst.CSTNode) -> str | None:
-        """The function that made a tensor."""
+        """Return the function that made a tensor."""
         twin = self.site.expression(node)
         return (self.site.analyses[Makers].of(self.site.file, twin) or None) if twin is not None else None
 
     def is_unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
-        """Whether nothing reads what a value is assigned to."""
+        """Return whether nothing reads what a value is assigned to."""
         twin = self.site.expression(node)
         return twin is not None and self.site.analyses[Idle].unread(self.site.file, twin, index)
 
@@ -147,14 +147,14 @@ class SiteFlow(_Questions):
     __slots__ = ()
 
     def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """Where the value of an expression goes."""
+        """Return the sinks that the value of an expression reaches."""
         twin = self.site.expression(node)
         return (
             self.site.analyses[Flow].uses(self.site.file, twin, within) if twin is not None else frozenset({Use.PASSED})
         )
 
     def graph_uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """Where the autograd graph of a tensor goes."""
+        """Return the sinks that the autograd graph of a tensor reaches."""
         twin = self.site.expression(node)
         return (
             self.site.analyses[Flow].graph_uses(self.site.file, twin, within)
@@ -163,7 +163,7 @@ class SiteFlow(_Questions):
         )
 
     def way(self, node: cst.CSTNode, *ends: Use, graph: bool = False) -> tuple[Hop, ...]:
-        """By which statements the value of an expression, or its autograd graph, comes to the first of some ends."""
+        """Return the statements by which a value, or its autograd graph, reaches the first of some sinks."""
         twin = self.site.expression(node)
         spots = self.site.analyses[Flow].way(self.site.file, twin, ends, graph=graph) if twin is not None else []
         statements = dict.fromkeys((spot.facts, spot.facts.statement(spot.node)) for spot in spots)
@@ -180,7 +180,7 @@ class SiteFlow(_Questions):
         return Hop(facts.path, stmt.lineno, code[:_MOST])
 
     def leaves_as_data(self, *, sealed: bool = False) -> bool:
-        """Whether nothing that leaves a ``with`` block or function can be a tensor."""
+        """Return whether nothing that leaves a ``with`` block or function can be a tensor."""
         twin = self.site.twin
         if not isinstance(twin, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef)):
             twin = self.site.file.scope_of(twin).function.node
@@ -190,7 +190,7 @@ class SiteFlow(_Questions):
         return answering.leaves_as_data(self.site.file, twin)
 
     def stored(self) -> cst.BaseExpression | None:
-        """What an assignment stores in its target."""
+        """Return what an assignment stores in its target."""
         import libcst as cst
 
         whole = self.site.pairs.statement(self.site.node)
@@ -199,7 +199,7 @@ class SiteFlow(_Questions):
         return whole.value
 
     def purpose(self) -> Purpose:
-        """What the branching is there for whose test the node is or stands in: raising, leaving a loop, blending."""
+        """Return what the branching whose test holds the node is for: raising, leaving a loop, blending."""
         branch = self.site.decided
         if isinstance(branch, ast.Assert) or (isinstance(branch, ast.If) and raises(branch.body)):
             return Purpose.RAISE
@@ -224,7 +224,7 @@ class SiteFlow(_Questions):
         return Purpose.BLEND if branch is None or kinds & {Kind.TENSOR, Kind.UNKNOWN} else Purpose.OTHER
 
     def handles_error(self) -> bool:
-        """Whether the node stands in the ``except`` part of a ``try``."""
+        """Return whether the node stands in the ``except`` part of a ``try``."""
         return in_handler(self.site.file, self.site.twin)
 
 
@@ -244,7 +244,7 @@ class SiteCalls(_Questions):
     __slots__ = ()
 
     def argument(self, call: cst.Call, position: int, keyword: str) -> cst.BaseExpression | None:
-        """An argument by position or keyword."""
+        """Return an argument by position or keyword."""
         index = 0
         for arg in call.args:
             if arg.star:
@@ -259,11 +259,11 @@ class SiteCalls(_Questions):
         return None
 
     def is_plain(self, call: cst.Call) -> bool:
-        """Whether a call has no star arguments."""
+        """Return whether a call has no star arguments."""
         return not any(arg.star for arg in call.args)
 
     def chain(self, node: cst.CSTNode) -> Sequence[Link]:
-        """Method calls and subscripts on top of an expression."""
+        """Return the method calls and subscripts on top of an expression."""
         import libcst as cst
 
         links: list[Link] = []
@@ -284,15 +284,15 @@ class SiteCalls(_Questions):
         return links
 
     def is_first(self, names: frozenset[str]) -> bool:
-        """Whether the node is the first call of one of these names."""
+        """Return whether the node is the first call of one of these names."""
         return not self.site.analyses[Occurrences].before(self.site.file, self.site.twin, names)
 
     def arguments(self, name: str) -> Sequence[Sequence[Value]]:
-        """The positional arguments of every call of a qualified name in the project."""
+        """Return the positional arguments of every call of a qualified name in the project."""
         return self.site.analyses[Occurrences].arguments(name)
 
     def reaches(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node may run one of these."""
+        """Return whether the function that holds the node may run one of these."""
         return self.site.analyses[Autograd].reaches(self.site.file.scope_of(self.site.place).function, names)
 
 
@@ -302,22 +302,22 @@ class SiteLoops(_Questions):
     __slots__ = ()
 
     def around(self, node: cst.CSTNode) -> Sequence[Loop]:
-        """The loops around an expression, innermost first."""
+        """Return the loops around an expression, innermost first."""
         twin = self.site.expression(node)
         return self.site.analyses[Loops].of(self.site.file, twin) if twin is not None else ()
 
     def iterated(self, node: cst.CSTNode) -> str | None:
-        """What the loop runs over that binds a name."""
+        """Return what the loop that binds a name runs over."""
         twin = self.site.expression(node)
         return (self.site.analyses[Provenance].loops_over(self.site.file, twin) or None) if twin is not None else None
 
     def grown(self, node: cst.CSTNode, *, anew: bool = False) -> str | None:
-        """What an expression is added to again and again."""
+        """Return the accumulator that an expression is added to in each round."""
         twin = self.site.expression(node)
         return (self.site.analyses[Growth].of(self.site.file, twin, anew=anew) or None) if twin is not None else None
 
     def is_batchable(self, call: cst.Call) -> bool:
-        """Whether a call in a loop could be made once for all rounds."""
+        """Return whether a call in a loop could be made once for all rounds."""
         twin = self.site.expression(call)
         return isinstance(twin, ast.Call) and self.site.analyses[Batching].batchable(self.site.file, twin)
 
@@ -335,20 +335,20 @@ class SiteHot(_Questions):
         return self.site.hotness
 
     def of(self, node: cst.CSTNode) -> Frequency:
-        """How often one node of the statement runs."""
+        """Return how often one node of the statement runs."""
         twin = self.site.twin_of(node)
         return self.site.analyses[Heat].frequency(self.site.file, twin) if twin is not None else Frequency.ONCE
 
     def acting(self) -> bool:
-        """Whether something else than gradient updates makes the node hot."""
+        """Return whether the node is on the rollout path, not only on the update path."""
         return self.site.analyses[Heat].kinds(self.site.file, self.site.place) != {"update"}
 
     def covers_training(self) -> bool:
-        """Whether a block, or what follows the node, runs a training or rollout loop."""
+        """Return whether a block, or what follows the node, runs a training or rollout loop."""
         return self.site.analyses[Covering].trains(self.site.file, self.site.twin)
 
     def runs_anyway(self) -> bool:
-        """Whether nothing but the machine decides that the node runs."""
+        """Return whether nothing but the machine decides that the node runs."""
         return self.site.analyses[Switches].runs_anyway(self.site.file, self.site.twin)
 
 
@@ -358,18 +358,18 @@ class SiteAutograd(_Questions):
     __slots__ = ()
 
     def records(self) -> bool | None:
-        """Whether autograd records what runs at the node."""
+        """Return whether autograd records what runs at the node."""
         return self.site.analyses[Autograd].records(self.site.file, self.site.place)
 
     def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
-        """Whether a tensor is part of a recorded graph."""
+        """Return whether a tensor is part of a recorded graph."""
         twin = self.site.expression(node)
         return (
             self.site.analyses[Autograd].has_graph(self.site.file, twin, trained=trained) if twin is not None else None
         )
 
     def run(self, node: cst.CSTNode) -> Run | None:
-        """What a call does that runs a network."""
+        """Return how a call runs a network."""
         twin = self.site.expression(node)
         if not isinstance(twin, ast.Call) or not self.site.analyses[Autograd].runs(self.site.file, twin):
             return None
@@ -377,7 +377,7 @@ class SiteAutograd(_Questions):
         return self.site.analyses[Autograd].run(self.site.file, twin, keeps=keeps)
 
     def network(self, node: cst.CSTNode) -> Network:
-        """What is known of a module."""
+        """Return what is known of a module."""
         twin = self.site.expression(node)
         return self.site.analyses[Networks].of(self.site.file, twin) if twin is not None else Network()
 
@@ -388,7 +388,7 @@ class SiteDevice(_Questions):
     __slots__ = ()
 
     def may_be_cuda(self) -> bool:
-        """Whether the project may run on an accelerator."""
+        """Return whether the project may run on an accelerator."""
         return self.site.analyses[Accelerators].may_run(self.site.file, self.site.place)
 
 
@@ -398,7 +398,7 @@ class SiteCompiling(_Questions):
     __slots__ = ()
 
     def inside(self) -> bool:
-        """Whether the node stands in a function or class that the project compiles, or calls one that is."""
+        """Return whether the node stands in a function or class that the project compiles, or calls one that is."""
         compiled = self.site.analyses[Inside].names()
         if not compiled:
             return False
@@ -412,7 +412,7 @@ class SiteCompiling(_Questions):
         return any(self._calls_compiled(call.func, compiled) for call in calls)
 
     def scripted(self) -> bool:
-        """Whether the node stands in TorchScript code."""
+        """Return whether the node stands in TorchScript code."""
         if self._script_decorated(self.site.twin):
             return True
         scope: Scope | None = self.site.file.scope_of(self.site.twin)

@@ -48,7 +48,7 @@ class File:
             return 0
 
     def source(self) -> Source:
-        """Its text.
+        """Return the text of the file.
 
         Raises:
             UndecodableError: its bytes are no text.
@@ -74,7 +74,7 @@ class FileReader:
     def read_all(
         self, paths: Mapping[str, Path]
     ) -> tuple[dict[str, File], dict[str, str], dict[str, str], dict[str, Unparsed]]:
-        """All files that can be read, by name, why others cannot, why others are not, and what Python cannot read."""
+        """Return all readable files by name, why others cannot be read or are skipped, and what Python cannot parse."""
         files: dict[str, File] = {}
         problems: dict[str, str] = {}
         skipped: dict[str, str] = {}
@@ -102,7 +102,7 @@ class FileReader:
             self.memory.seen[entry] = stamp(entry, self.memory.started), content_of(entry) or ABSENT
 
     def read(self, name: str, path: Path) -> File:
-        """One file.
+        """Return one file.
 
         Raises:
             OSError: it cannot be read.
@@ -126,7 +126,7 @@ class FileReader:
         return File(name, path, known, raw_)
 
     def is_sound(self, file: File) -> bool:
-        """Whether Python can read a file; what it cannot read is told of, whatever it is about.
+        """Return whether Python can parse a file; report a problem if not, whatever the file is about.
 
         Raises:
             ChangedWhileReadError: the file changed since this run first looked at it.
@@ -142,7 +142,7 @@ class FileReader:
         return bool(file.known.sound)
 
     def given(self, source: Source) -> File:
-        """A text that is not in a file."""
+        """Return a text that is not in a file."""
         return File(source.name, source.path, self._look(source.name, source.path, source.utf8, "", ""), source.raw)
 
     def _look(self, name: str, path: Path, raw: bytes, mark: str, content: str) -> FileRecord:
@@ -152,7 +152,7 @@ class FileReader:
 
 
 def passing(files: Iterable[File], words: Set[str]) -> frozenset[str]:
-    """The names of the files that pass the gate of these words."""
+    """Return the names of the files that pass the gate of these words."""
     listed = list(files)
     imports: Mapping[str, Iterable[str]] = {file.name: file.known.words for file in listed}
     return spread([file.name for file in listed if not words.isdisjoint(file.known.spoken)], imports)

@@ -27,7 +27,7 @@ class Recall:
     memory: Memory
 
     def findings(self) -> dict[str, list[Finding]]:
-        """Findings of all files to report on, by name, without the suppressed ones.
+        """Return findings of all files to report on, by name, without the suppressed ones.
 
         Raises:
             ChangedWhileReadError: a file changed since this run first looked at it.

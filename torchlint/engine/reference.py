@@ -26,7 +26,7 @@ from torchlint.sources.text import Source
 
 
 def whole_file(source: Source, tree: ast.Module) -> Pairs:
-    """Pair every node of a file, bodies included; iterating gives the pairs in the order of the source.
+    """Pair every node of a file, bodies included, in the order of the source.
 
     Raises:
         libcst.ParserSyntaxError: LibCST does not understand the file.
@@ -36,7 +36,7 @@ def whole_file(source: Source, tree: ast.Module) -> Pairs:
 
 
 def slow_findings(sources: Mapping[str, Source], settings: Settings, linter: Linter) -> list[Finding]:
-    """The findings of all files that parse, in order, without the suppressed ones.
+    """Return the findings of all files that parse, in order, without the suppressed ones.
 
     Raises:
         libcst.ParserSyntaxError: LibCST does not understand a file that Python reads.

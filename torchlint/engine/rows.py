@@ -21,15 +21,15 @@ class SourceRows:
         return self.table.rows
 
     def text(self, row: int) -> str:
-        """A 1-based row without its newline."""
+        """Return a 1-based row without its newline."""
         return self.table.line(row)
 
     def after(self, row: int) -> int:
-        """The offset where the next row starts, or the end of the text."""
+        """Return the offset where the next row starts, or the end of the text."""
         return self.table.offset(row + 1, 0) if row < self.count else len(self.utf8)
 
     def indent(self, stmt: ast.stmt) -> str | None:
-        """The blanks before a statement; ``None`` where anything else stands there, or the row goes on from above."""
+        """Return the indentation of a statement, ``None`` if it is not alone at the beginning of its row."""
         row = min([stmt.lineno, *(decorator.lineno for decorator in getattr(stmt, "decorator_list", []))])
         text = self.text(row)
         blanks = text[: len(text) - len(text.lstrip(" \t"))]
@@ -38,7 +38,7 @@ class SourceRows:
         return blanks if first and not continued else None
 
     def ends(self, stmt: ast.stmt) -> bool:
-        """Whether nothing but a comment follows a statement on its last row."""
+        """Return whether nothing but a comment follows a statement on its last row."""
         row = stmt.end_lineno or stmt.lineno
         end = self.table.offset(row, stmt.end_col_offset or 0)
         rest = self.utf8[end : self.after(row)].strip()

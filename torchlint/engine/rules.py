@@ -45,7 +45,7 @@ class ListedRule:
 
     @classmethod
     def of(cls, rule: type[Rule]) -> ListedRule:
-        """List a rule whose module is imported."""
+        """Return the index entry of a rule whose module is imported."""
         return cls(rule.code, rule.name, rule.set, rule.gate, _named(rule), lambda: rule)
 
     @cached_property
@@ -60,7 +60,7 @@ class ListedRule:
 
 
 def load_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
-    """The built-in rules and those of other packages, sorted by code.
+    """Return the built-in rules and those of other packages, sorted by code.
 
     Raises:
         RulePackageError: a package cannot be used, or two rules have the same code or name.
@@ -69,7 +69,7 @@ def load_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
 
 
 def listed_rules(plugins: Sequence[str] = ()) -> tuple[ListedRule, ...]:
-    """The same rules with what the engine needs of them before there is a site.
+    """Return the same rules with what the engine needs of them before there is a site.
 
     The module of a rule that stands in the index of the built-in package is imported when it is asked to look at one.
 
@@ -156,7 +156,7 @@ def _named(rule: type[Rule]) -> str:
 
 
 def home_of(rule: type[Rule]) -> str | None:
-    """The package that a rule came with, ``None`` where it is not a rule package of others."""
+    """Return the package that a rule came with, ``None`` for built-in rules and rules of no package."""
     package = rule.__module__
     while package:
         module = sys.modules.get(package)
@@ -227,5 +227,5 @@ def _option(name: str, default: Any, text: str, least: float | None) -> Option[A
 
 
 def folder_of(package: str) -> Path:
-    """The folder of a package."""
+    """Return the folder of a package."""
     return Path(next(iter(_root(package).__path__)))

@@ -95,7 +95,7 @@ def _forget(parsed: Parsed, sources: Mapping[str, Source]) -> None:
 
 
 def linted_files(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> Result:
-    """The files that would be linted, by name in ``Result.names``; nothing is read."""
+    """Return the files that would be linted, by name in ``Result.names``, without reading any."""
     scopes = Scopes(RuleScope.of(settings, listed_rules(settings.plugins), []), own)
     found = walk(paths, settings)
     names = _wanted(found.files, paths, settings, scopes)
@@ -244,11 +244,11 @@ class EngineRun:
         return self._linting
 
     def lint(self, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
-        """Findings of all files to report on, by name, without the suppressed ones."""
+        """Return findings of all files to report on, by name, without the suppressed ones."""
         return self.linting.lint(sources) if sources else {}
 
     def recalled(self, memory: Memory) -> dict[str, list[Finding]]:
-        """The same for all files, from memory where it holds them."""
+        """Return the same for all files, from memory where it holds them."""
         if not self.files:
             return {}
         from torchlint.engine.recall import Recall
@@ -260,7 +260,7 @@ class EngineRun:
         return self.result(self.lint(self.sources))
 
     def broken(self, name: str, why: Unparsed) -> list[Finding]:
-        """The finding for a file that has no facts; of one that is too large it is only noted."""
+        """Return the finding for a file without facts; a file that is too large is only noted."""
         if not why.too_much:
             from torchlint.engine.broken import syntax_error
 
@@ -270,21 +270,21 @@ class EngineRun:
         return []
 
     def note(self, *problems: Problem) -> None:
-        """Note problems, of those that say the same the first."""
+        """Record problems, of equal ones the first."""
         if not problems:
             return
         told = {(problem.path, problem.message) for problem in self.result_.problems}
         self.result_.problems += [problem for problem in problems if (problem.path, problem.message) not in told]
 
     def offered(self, source: Source, drafts: Iterable[Finding]) -> list[Finding]:
-        """What is to be shown of the findings of a file: nothing known, and fixes only where they are wanted."""
+        """Return the findings of a file to show: no known ones, and fixes only where they are wanted."""
         scope = self.scopes.of(source.path)
         offered = (scope.offered(finding) for finding in self.known.unknown(drafts, source))
         files = {Reach.OWN: frozenset[str](), Reach.ASKED: self.wanted}.get(self.reach, self.files.keys())
         return [replace(each, fix=each.fix.within(files)) if each.fix else each for each in offered]
 
     def result(self, findings: Mapping[str, Sequence[Finding]]) -> Result:
-        """The findings of all files in order, with the texts they point into."""
+        """Return the findings of all files in order, with the texts they point into."""
         result = self.result_
         result.findings.extend(finding for name in findings for finding in findings[name])
         unreadable = ((name, why) for name, why in self.unreadable.items() if name in self.wanted - findings.keys())
@@ -309,7 +309,7 @@ class EngineRun:
         return self.written(self.fixes())
 
     def fixes(self, allowed: Allowed | None = None) -> FixOutcome:
-        """What the accepted fixes make of the files, or those among them that are allowed; nothing is written."""
+        """Apply the accepted fixes, or those of them that are allowed, and return the results; nothing is written."""
         from torchlint.engine.fixing import fix
 
         return fix(self.sources, self.lint, self._accepts, tuple(self.context.values()), allowed)
@@ -348,7 +348,7 @@ def _wanted(files: Iterable[Path], given: Sequence[Path], settings: Settings, sc
 
 
 def name_in(path: Path, root: Path) -> str:
-    """Path relative to the project root, with ``/``."""
+    """Return a path relative to the project root, with ``/``."""
     try:
         return path.relative_to(root).as_posix()
     except ValueError:

@@ -120,11 +120,11 @@ class RuleScope:
         return Globs((*self.settings.exclude, *self.settings.extend_exclude), self.settings.root)
 
     def excludes(self, path: Path) -> bool:
-        """Whether these settings leave a file out."""
+        """Return whether these settings leave a file out."""
         return self._excluded.covers(path)
 
     def ignored(self, path: Path) -> frozenset[str]:
-        """The codes that are ignored in a file."""
+        """Return the codes that are ignored in a file."""
         return frozenset(
             code
             for glob, selectors in self.settings.per_file_ignores
@@ -133,7 +133,7 @@ class RuleScope:
         )
 
     def offered(self, finding: Finding) -> Finding:
-        """A finding with the best of its fixes that is to be offered, where one is."""
+        """Return a finding with the best of its fixes that may be offered, if any."""
         if finding.code in self.unfixable:
             return replace(finding, fix=None, seen=None)
         taken = self._best(finding.fix)
@@ -148,7 +148,7 @@ class RuleScope:
         return fix
 
     def accepts(self, fix: PlainFix) -> bool:
-        """Whether ``--fix`` applies a fix."""
+        """Return whether ``--fix`` applies a fix."""
         return fix.accepted(self.settings.unsafe_fixes, self.settings.accept)
 
 
@@ -195,7 +195,7 @@ class Scopes:
         self._known = {id(run.settings): run}
 
     def of(self, path: Path) -> RuleScope:
-        """The scope of an absolute path.
+        """Return the scope of an absolute path.
 
         Raises:
             SettingsError: the settings of the file are wrong.

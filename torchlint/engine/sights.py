@@ -33,7 +33,7 @@ _CLASSES = frozenset({Kind.MODULE, Kind.INSTANCE})
 
 
 def keys(facts: FileFacts, table: LineTable) -> Iterator[tuple[ast.expr, ExpressionKey]]:
-    """The expressions of a file that a run can be asked about, each with its key."""
+    """Yield the expressions of a file that a run can observe, each with its key."""
     repeats: dict[tuple[str, str], int] = defaultdict(int)
     for statement in _statements(facts.tree):
         function = facts.scope_of(statement).function.qualname
@@ -49,7 +49,7 @@ def keys(facts: FileFacts, table: LineTable) -> Iterator[tuple[ast.expr, Express
 
 
 def extent(table: LineTable, node: ast.expr | ast.stmt) -> tuple[int, int]:
-    """The byte offsets where a node begins and ends; of a compound statement its header."""
+    """Return the byte offsets where a node begins and ends; of a compound statement its header."""
     body = getattr(node, "body", None)
     first = body[0] if isinstance(body, list) and body and isinstance(body[0], ast.stmt) else None
     start = table.offset(node.lineno, node.col_offset)
@@ -59,7 +59,7 @@ def extent(table: LineTable, node: ast.expr | ast.stmt) -> tuple[int, int]:
 
 
 def sights_in(file: Path) -> tuple[Sight, ...]:
-    """The observations of a file.
+    """Return the observations of a file.
 
     Raises:
         UnusableError: it cannot be read.
@@ -71,7 +71,7 @@ def sights_in(file: Path) -> tuple[Sight, ...]:
 
 
 def outdated(sights: Iterable[Sight], files: Iterable[FileFacts], gone: Container[str]) -> frozenset[ExpressionKey]:
-    """The keys of observations that are about no expression of these files, or about a file that is gone."""
+    """Return the keys of observations without an expression in these files, or of files that are gone."""
     known = {facts.path: {key for _, key in keys(facts, facts.table)} for facts in files}
     return frozenset(
         sight.key
@@ -88,7 +88,7 @@ class Sights(Fact):
 
     @classmethod
     def build(cls, analyses: Analyses) -> Sights:
-        """Find the expressions that observations are about; what is about none counts for nothing."""
+        """Find the expressions that observations are about; other observations do not count."""
         project = analyses[Project]
         seen = {sight.key: sight.saw for sight in analyses.settings.sights}
         paths = {key.path for key in seen}
@@ -102,7 +102,7 @@ class Sights(Fact):
 
 
 def observed(analyses: Analyses) -> Analyses | None:
-    """The same facts without guesses, and with what a run showed; ``None``: it showed nothing of these files."""
+    """Return the same facts with what a run showed, without guesses; ``None`` if it showed nothing of these files."""
     seen = analyses[Sights].values
     if not seen:
         return None

@@ -52,7 +52,7 @@ class PairedSite:
         return branch if child in (None, getattr(branch, "test", None)) else None
 
     def twin_of(self, node: cst.CSTNode) -> ast.AST | None:
-        """A node of the statement as facts know it.
+        """Return the ``ast`` twin of a node of the statement.
 
         Raises:
             TypeError: it is not a node of the statement.
@@ -63,16 +63,16 @@ class PairedSite:
         return found
 
     def expression(self, node: cst.CSTNode) -> ast.expr | None:
-        """An expression as facts know it."""
+        """Return the ``ast`` twin of an expression."""
         found = self.twin_of(node)
         return found if isinstance(found, ast.expr) else None
 
     def fact(self, kind: type[_Asked]) -> _Asked:
-        """The fact of a type."""
+        """Return the fact of a type."""
         return self.analyses[kind]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node that holds another one."""
+        """Return the node that holds another one."""
         return self.pairs.parent(node)
 
     @property

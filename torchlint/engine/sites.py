@@ -58,7 +58,7 @@ class Triggers:
                     raise TypeError(f"{rule.code}: no site is found for {part!r}")
 
     def sites(self, analyses: Analyses, facts: FileFacts) -> list[tuple[ast.AST, list[Rule]]]:
-        """The nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
+        """Return the nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
         found: dict[ast.AST, list[Rule]] = {}
         for kind in (self._called, self._stated, self._found, self._imported, self._stored):
             for node, rules in kind(analyses, facts):
@@ -135,7 +135,7 @@ class _Wanted:
     all: Sequence[Rule]
 
     def rules(self, node: ast.AST) -> list[Rule]:
-        """The rules for which it does."""
+        """Return the rules for which a node runs often enough."""
         return hot_enough(self.analyses, self.facts, node, self.all)
 
     def __call__(self, node: ast.AST) -> bool:
@@ -187,7 +187,7 @@ def _header(stmt: ast.stmt) -> list[ast.AST]:
 
 
 def hot_enough(analyses: Analyses, facts: FileFacts, node: ast.AST, rules: Sequence[Rule]) -> list[Rule]:
-    """Those of some rules for which a node runs often enough."""
+    """Return the rules for which a node runs often enough."""
     if all(rule.least is Frequency.ONCE for rule in rules):
         return [*rules]
     found = analyses[Heat].frequency(facts, place_of(node))

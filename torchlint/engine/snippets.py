@@ -62,7 +62,7 @@ class Cut:
         return bool(self.tail)
 
     def program(self, text: bytes, newline: bytes) -> bytes:
-        """A program of one top-level statement with ``text`` in it: the file's own bytes, or what shall replace them.
+        """Return a program of one top-level statement with ``text`` in it, the file's own bytes or their replacement.
 
         Rows keep their indentation, which strings and continuation lines need: below an ``if 1:`` if there is any.
         """
@@ -109,7 +109,7 @@ def cut_of(source: Source, table: LineTable, statement: ast.stmt) -> Cut:
 
 
 def start_of(source: Source, table: LineTable, statement: ast.stmt) -> int:
-    """The byte offset where a statement starts, with its decorators."""
+    """Return the byte offset where a statement starts, with its decorators."""
     start = _offset(table, statement.lineno, statement.col_offset)
     if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not statement.decorator_list:
         return start
@@ -120,7 +120,7 @@ def start_of(source: Source, table: LineTable, statement: ast.stmt) -> int:
 
 
 def newline_of(utf8: bytes) -> str:
-    """The first newline of a text, which LibCST takes for its default."""
+    """Return the first newline of a text, which LibCST takes for its default."""
     found = min((utf8.find(end) for end in (b"\r", b"\n") if end in utf8), default=-1)
     if found < 0:
         return "\n"

@@ -64,7 +64,7 @@ class Stepwise:
         return [each.finding for each in self._candidates() if each.origin.key not in self.declined]
 
     def decline(self, findings: Iterable[Finding]) -> None:
-        """Ask about these no more."""
+        """Decline these findings, so that they are not offered again."""
         self.declined |= self._keys(findings)
 
     def preview(self, findings: Iterable[Finding]) -> dict[str, Round]:
@@ -97,7 +97,7 @@ class Stepwise:
         return sum(len(each.applied) for each in made.values())
 
     def reread(self, names: Iterable[str]) -> None:
-        """Take the texts of files that someone else wrote, and lint again.
+        """Read the texts of files that were changed from outside, and lint again.
 
         Raises:
             NotWrittenError: a file cannot be read any more.

@@ -29,7 +29,7 @@ class Predicted:
 
 
 def survey(paths: Sequence[Path], settings: Settings, own: SettingsOf | None = None) -> list[Predicted]:
-    """All functions of the files that would be linted, by path and row; files that cannot be read are left out.
+    """Return all functions of the files that would be linted, by path and row; files that cannot be read are left out.
 
     Raises:
         SettingsError: a selector fits no rule, or the settings of a file are wrong.

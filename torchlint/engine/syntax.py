@@ -30,7 +30,7 @@ class Unparsed:
 
 
 def tree_of(text: str) -> ast.Module | Unparsed:
-    """The syntax tree of a text, or why Python cannot read it."""
+    """Return the syntax tree of a text, or why Python cannot read it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -46,7 +46,7 @@ def tree_of(text: str) -> ast.Module | Unparsed:
 
 
 def begins_too_deep(path: Path) -> Unparsed | None:
-    """What Python says of a file whose first part is nested more deeply than it reads, whatever follows.
+    """Return Python's error for a file whose first part is nested too deeply, whatever follows.
 
     Raises:
         OSError: the file cannot be read.
@@ -57,7 +57,7 @@ def begins_too_deep(path: Path) -> Unparsed | None:
 
 
 def is_sound(source: Source) -> bool:
-    """Whether Python can read a text, or would take too long to say."""
+    """Return whether Python can parse a text, or would take too long to find out."""
     if too_long_to_parse(source.utf8):
         return True
     return isinstance(tree_of(source.text), ast.Module) and not (source.notebook and any(source.notebook.faults()))

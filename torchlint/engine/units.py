@@ -39,7 +39,7 @@ MOST_BYTES = 8_000_000
 
 
 def together(links: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The groups of files that are connected, from what each imports, by name."""
+    """Return the groups of files that are connected, from what each imports, by name."""
     names = {inner_name(name): name for name in links}
     groups = connected({path: links[names[path]] for path in sorted(names)})
     alone = [group for group in groups if len(group) == 1]
@@ -50,7 +50,7 @@ def together(links: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def in_parts(group: Sequence[str], size: Callable[[str], int]) -> Iterator[list[str]]:
-    """A group of files; one that is too large in parts, each of files that lie side by side."""
+    """Yield a group of files, or its parts of neighbouring files if it is too large."""
     part: list[str] = []
     total = 0
     for name in group:
@@ -76,7 +76,7 @@ class Leftovers:
         self.size += size
 
     def make_room(self, size: int) -> None:
-        """Free them, if they and the facts to come were more than is analysed at once."""
+        """Free the facts in memory, if they and the facts to come are more than is analysed at once."""
         if self.size and self.size + size > MOST_BYTES:
             gc.collect()
             self.size = 0
@@ -97,7 +97,7 @@ class LintTarget:
 
     @classmethod
     def of(cls, source: Source, scope: RuleScope, *, heed: bool, fixes: bool = True) -> LintTarget:
-        """The target that a file is with its settings."""
+        """Return the target for a file, with its settings."""
         return cls(source, scope, _shown(source, scope, heed), heed, fixes)
 
     @property
@@ -141,17 +141,17 @@ class Unit:
     _found: dict[str, tuple[Settings, list[Finding]]] = field(default_factory=dict, repr=False)
 
     def take(self, analyses: Analyses) -> None:
-        """Take over files that are linked."""
+        """Keep files that are linked."""
         self._analyses = analyses
 
     def reuse(self, before: Unit) -> None:
-        """Take over what an earlier run linked and found, if that was of the same texts and settings."""
+        """Reuse what an earlier run linked and found, if its texts and settings were the same."""
         if before.texts == self.texts and decisive(before.settings) == decisive(self.settings):
             self._analyses = before._analyses
             self._found.update(before._found)
 
     def analyses(self) -> Analyses:
-        """The files linked; made once."""
+        """Return the analyses of the linked files, made once."""
         if self._analyses is None:
             if self.leftovers is not None:
                 self.leftovers.make_room(self.size)
@@ -161,7 +161,7 @@ class Unit:
         return self._analyses
 
     def lint(self, name: str) -> list[Finding]:
-        """The findings of one file to report on, without the suppressed ones; a crash is one of the problems."""
+        """Return the findings of one file to report on, without the suppressed ones; a crash becomes a problem."""
         settings, linter = self.targets[name].scope.settings, self.targets[name].linter
         known = self._found.get(name)
         if known is not None and known[0] == settings:
@@ -188,7 +188,7 @@ class Unit:
             yield replace(found, fingerprint=f"{found.fingerprint}:cell {cell}")
 
     def forget(self) -> None:
-        """Let the facts go; who asks again has them made again."""
+        """Drop the facts; the next request builds them again."""
         if self.session is not None:
             return
         if self._analyses is not None and self.leftovers is not None:

@@ -18,7 +18,7 @@ from torchlint.sources.unused import Unused, removal, unused_marks
 def unused(
     source: Source, linter: Linter, every: Linter, analyses: Analyses, facts: FileFacts | None, *, heed: bool = True
 ) -> list[Finding]:
-    """The findings about suppression comments in a file, where a rule of ``linter`` looks at them.
+    """Return the findings about suppression comments in a file, where a rule of ``linter`` looks at them.
 
     Args:
         source: the file.

@@ -19,7 +19,7 @@ _ROW_START = regex(r"\n(?=[^\r\n])")
 
 
 def wrapped(facts: FileFacts, table: LineTable, node: ast.AST, header: str, edits: Sequence[Edit]) -> list[Edit] | None:
-    """These edits of the statement that holds a node, with those that put it under ``header:``.
+    """Return these edits of the statement that holds a node, with edits that put the statement under ``header:``.
 
     ``None`` for statements with a body (but an ``if`` with one branch under another ``if``), that share a row with
     another, that hand over control (``yield``, ``await``) inside a ``with``, and where more rows would mean something

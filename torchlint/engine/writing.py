@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def write(run: EngineRun, texts: Mapping[str, tuple[Source, Source]], tied: Sequence[frozenset[str]]) -> set[str]:
-    """Write files by name, of which all new texts lie on disk before the first takes its place; those that failed.
+    """Write files by name, and return those that failed.
+
+    All new texts are on disk before the first replaces its file.
 
     Of those that are ``tied`` all are written or none.
     What was left by runs that were killed is removed from the folders of all files that could be written.

@@ -82,7 +82,9 @@ class Analyses:
     def supposing(
         self, kind: type[_Asked], change: Callable[[_Asked], _Asked], why: str, *, keeping: Iterable[type[Fact]] = ()
     ) -> Analyses:
-        """The same project with one fact changed, made once: what rests on that one is built again when asked for.
+        """Return the same project with one fact changed; made once.
+
+        What rests on that fact is built again when asked for.
 
         What does not rest on it is shared, and so are the facts to be kept and what rests on them alone. ``why``
         names the change: a fact may be changed for several reasons, each made once.

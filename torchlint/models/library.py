@@ -56,7 +56,7 @@ class Names:
         return Names(*self._queries, *other._queries)
 
     def isdisjoint(self, others: Iterable[str]) -> bool:
-        """Whether none of some names is selected."""
+        """Return whether none of some names is selected."""
         return not any(name in self for name in others)
 
     @property
@@ -89,7 +89,7 @@ class Query:
     where: Mapping[str, object]
 
     def rows(self) -> Iterator[tuple[str, Row]]:
-        """Give the selected rows with their names, in the order of the table."""
+        """Yield the selected rows with their names, in the order of the table."""
         owners = self.owners.split()
         needed = next((attribute for attribute, asked in self.where.items() if not _fits(None, asked)), "")
         for section, name_of in _KINDS[self.kind]:
@@ -156,7 +156,7 @@ def last_names(of: str = "", **where: object) -> Names:
 
 
 def merged(*tables: Rows) -> Rows:
-    """Put tables of rows together; where two have a row of one name, the later one says what it says itself."""
+    """Merge tables of rows; of two rows with one name, what the later one states wins."""
     found: dict[str, dict[str, dict[str, Row]]] = {}
     for table in tables:
         for section, owners in table.items():
@@ -184,17 +184,17 @@ class Models:
         return bool(self.added)
 
     def function(self, qualified: str) -> Row:
-        """Get the row of a function, empty where there is none."""
+        """Return the row of a function, empty where there is none."""
         owner, _, name = qualified.rpartition(".")
         return self.added.get("functions", {}).get(owner, {}).get(name, _NOTHING)
 
     def method(self, classes: Iterable[str], name: str) -> Row:
-        """Get the row of a method, from the first of a class and its bases that has one; empty where none has."""
+        """Return the row of a method, from the first of a class and its bases that has one; empty where none has."""
         owners = self.added.get("methods", {})
         return next((owners[cls][name] for cls in classes if name in owners.get(cls, ())), _NOTHING)
 
     def called(self, cls: str) -> Iterator[tuple[str, str]]:
-        """Give the methods of a class that a framework calls, with how often it does."""
+        """Return the methods of a class that a framework calls, with how often it does."""
         for name, row in self.added.get("methods", {}).get(cls, {}).items():
             often = row.get("called")
             if isinstance(often, str):

@@ -113,13 +113,13 @@ def _entered() -> frozenset[str]:
 
 
 def is_entry_point(name: str) -> bool:
-    """Whether some framework calls a method of that name."""
+    """Return whether some framework calls a method of that name."""
     return name in _entered()
 
 
 @lru_cache(maxsize=4096)
 def given(call: str) -> Mapping[str, Called]:
-    """The functions given to a call that are called again and again, by position (``"1"``) or keyword.
+    """Return the functions given to a call that are called again and again, by position (``"1"``) or keyword.
 
     ``call`` is a qualified name, or the name of a method after a dot, of an object that is not the project's.
     """
@@ -136,13 +136,13 @@ def given(call: str) -> Mapping[str, Called]:
 
 @lru_cache(maxsize=4096)
 def is_module(name: str) -> bool:
-    """Whether a class of a framework is an ``nn.Module``."""
+    """Return whether a class of a framework is an ``nn.Module``."""
     return any(role.get("module", False) for _, role in _roles(name))
 
 
 @lru_cache(maxsize=4096)
 def places(name: str) -> bool:
-    """Whether a framework, or that class or function of it, moves what it is given to an accelerator where one is."""
+    """Return whether a framework, or that class or function of it, moves its arguments to an accelerator."""
     head, _, rest = name.partition(".")
     found = (protocol for protocol in frameworks() if head in protocol["modules"])
     return any(_fits(rest, pattern) for protocol in found for pattern in protocol.get("places", ()))
@@ -162,7 +162,7 @@ def logged(base: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def gives(base: str) -> Mapping[str, int]:
-    """How many tensors the methods of a framework return, on objects whose class derives from ``base``."""
+    """Return how many tensors the methods of a framework return, on objects whose class derives from ``base``."""
     return {name: count for _, role in _roles(base) for name, count in role.get("gives", {}).items()}
 
 
@@ -180,7 +180,7 @@ def _logging() -> frozenset[str]:
 
 
 def logging_method(name: str) -> bool:
-    """Whether some framework logs by a method of that name."""
+    """Return whether some framework logs by a method of that name."""
     return name in _logging()
 
 

@@ -46,7 +46,7 @@ class Word:
         self._pattern: re.Pattern[str] | None = None
 
     def fits(self, name: str) -> bool:
-        """Whether a name is of this kind."""
+        """Return whether a name is of this kind."""
         if self._pattern is None:
             row = word_rows()[self.row]
             self._pattern = re.compile(row["pattern"], re.IGNORECASE if row.get("case") == "any" else 0)

@@ -70,7 +70,10 @@ def agreement(attribution: Attribution, functions: Sequence[Predicted], pace: Pr
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """The rank correlation of pairs, ties at their mean rank; ``None`` for fewer than three, or if one is constant."""
+    """Return the rank correlation of pairs, ties at their mean rank.
+
+    The result is ``None`` for fewer than three, or if one is constant.
+    """
     if len(one) < 3:
         return None
     first, second = _ranks(one), _ranks(other)

@@ -17,7 +17,10 @@ VERSION = 1
 
 
 def as_json(report: ProfileReport) -> str:
-    """One object. Times are in microseconds, shares between 0 and 1, rows 1-based, paths relative to the project."""
+    """Return one object.
+
+    Times are in microseconds, shares between 0 and 1, rows 1-based, paths relative to the project.
+    """
     profile = report.profile
     told = {
         "version": VERSION,

@@ -31,7 +31,7 @@ _MOST_UNMATCHED = 10
 def attribute(
     profile: Profile, root: Path, files: Sequence[Path], mapping: Sequence[tuple[str, str]] = ()
 ) -> Attribution:
-    """What a profile says about the functions in some files of a project.
+    """Attribute a profile to the functions in some files of a project.
 
     Cost of code outside the project belongs to the innermost function of the project that called it.
 

@@ -20,7 +20,7 @@ _FIRST = 20
 
 
 def looks_collapsed(head: bytes) -> bool:
-    """Whether the first lines are stacks, with a file in one of their frames."""
+    """Return whether the first lines are stacks, with a file in one of their frames."""
     lines = head.decode("utf-8", "replace").split("\n")
     whole = lines[: min(_FIRST, len(lines) - 1)] or lines
     stacks = [_stack(line.strip()) for line in whole if line.strip()]
@@ -28,7 +28,7 @@ def looks_collapsed(head: bytes) -> bool:
 
 
 def read_collapsed(read: Callable[[], bytes]) -> Profile:
-    """A profile of the lines that the given function gives, piece by piece.
+    """Return the profile in lines of collapsed stacks, which the given function reads piece by piece.
 
     Raises:
         ProfileError: a line is not a stack, or the last one is cut.

@@ -70,12 +70,12 @@ class _Context:
 
 
 def looks_marshalled(head: bytes) -> bool:
-    """Whether bytes start like a marshalled dict with tuples as keys, and not like JSON."""
+    """Return whether bytes start like a marshalled dict with tuples as keys, and not like JSON."""
     return len(head) > 1 and head[0] & 0x7F == ord("{") and (head[1] & 0x7F) in (*b"()", ord("0"))
 
 
 def read_stats(data: bytes) -> Profile:
-    """A profile from the bytes of a file.
+    """Return a profile from the bytes of a file.
 
     Raises:
         ProfileError: they are cut, or no statistics of cProfile.

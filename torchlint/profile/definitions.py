@@ -32,12 +32,12 @@ class Definition:
         return self.of_class or self.name.rpartition(".")[2]
 
     def holds(self, line: int) -> bool:
-        """Whether a row is in it."""
+        """Return whether a row is in it."""
         return self.line <= line <= self.end
 
 
 def definitions(path: Path, name: str) -> tuple[Definition, ...]:
-    """All functions and bodies of classes of a file, outer ones before inner ones, first its own code.
+    """Return all functions and bodies of classes of a file, outer ones before inner ones, first its own code.
 
     None where it cannot be read.
     """
@@ -68,12 +68,12 @@ def _inside(tree: ast.Module) -> Iterator[Definition]:
 
 
 def is_nameless(name: str) -> bool:
-    """Whether a recorded name is that of a lambda or a comprehension, whose cost is its function's."""
+    """Return whether a recorded name is that of a lambda or a comprehension, whose cost is its function's."""
     return name.startswith("<") and name.endswith(">") and name != MODULE
 
 
 def meant(known: tuple[Definition, ...], name: str, line: int) -> Definition | None:
-    """The definition that a recorded name and line mean; a line of 0 is unknown.
+    """Return the definition that a recorded name and line mean; a line of 0 is unknown.
 
     The line may be any of the function. Where the file has changed since, the name decides. What a profile says of the
     body of a class is that of the function or file it stands in.

@@ -27,28 +27,28 @@ _CALLED_SYNCS = frozenset(
 
 
 def effect_of_operator(name: str, outermost: str) -> Effect:
-    """The effect of an operator of the torch profiler inside another, or inside itself, by their names."""
+    """Return the effect of an operator of the torch profiler inside another, or inside itself, by their names."""
     if name in _COPIES and outermost in _ASKED_COPIES:
         return Effect.COPY
     return Effect.SYNC if name in _SYNCS else Effect.NONE
 
 
 def effect_of_runtime(name: str) -> Effect:
-    """The effect of a call of the CUDA or HIP runtime, or of the driver."""
+    """Return the effect of a call of the CUDA or HIP runtime, or of the driver."""
     if _RUNTIME_SYNC.fullmatch(name):
         return Effect.SYNC
     return Effect.LAUNCH if _RUNTIME_LAUNCH.fullmatch(name) else Effect.NONE
 
 
 def effect_of_call(name: str) -> Effect:
-    """The effect of a method or function of torch as Python code calls it, by the last part of its name."""
+    """Return the effect of a method or function of torch as Python code calls it, by the last part of its name."""
     if name in _CALLED_COPIES:
         return Effect.COPY
     return Effect.SYNC if name in _CALLED_SYNCS else Effect.NONE
 
 
 def is_torch_call(file: str, name: str) -> bool:
-    """Whether a frame is a built-in of torch, as cProfile names them."""
+    """Return whether a frame is a built-in of torch, as cProfile names them."""
     return not file and (
         "'torch._C" in name or "method torch." in name or "of Tensor object" in name or "of type object" in name
     )

@@ -19,7 +19,7 @@ class Elsewhere:
 
 
 def elsewhere(profile: Profile, attribution: Attribution, root: Path, files: Sequence[Path]) -> Elsewhere | None:
-    """The files that a mapping would bring in beside those that match as they are; ``None``: there are none."""
+    """Return the files that a mapping would bring in beside those that match as they are; ``None``: there are none."""
     here = {frame.file for frame, owner in zip(profile.frames, attribution.owners, strict=True) if owner >= 0}
     names = {path.name for path in files}
     recorded: dict[str, list[Where]] = {}

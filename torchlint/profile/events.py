@@ -91,7 +91,10 @@ class Column:
         self.links.append(link)
 
     def events(self) -> Iterator[TraceEvent]:
-        """By start, outer ones before inner ones. Kineto writes them so; nothing is sorted then."""
+        """Yield the events by start, outer ones before inner ones.
+
+        Kineto writes them in this order; nothing is sorted then.
+        """
         places: range | list[int] = range(len(self.starts))
         if not self._sorted:
             longest_first = sorted(places, key=self.durations.__getitem__, reverse=True)
@@ -119,11 +122,11 @@ class Thread:
         return sum(len(column.starts) for column in self.columns)
 
     def events(self) -> Iterator[TraceEvent]:
-        """All of them by start, outer ones before inner ones."""
+        """Yield all of them by start, outer ones before inner ones."""
         return heapq.merge(*(column.events() for column in self.columns))
 
     def span(self) -> tuple[float, float]:
-        """The first start and the last end."""
+        """Return the first start and the last end."""
         columns = [column for column in self.columns if column.starts]
         first = min(min(column.starts) for column in columns)
         return first, max(max(map(operator.add, column.starts, column.durations)) for column in columns)
@@ -155,7 +158,7 @@ class TraceEvents:
         return sorted(filter(_count, self._threads.values()), key=lambda one: (one.has_python, one.count), reverse=True)
 
     def label(self, thread: Thread) -> str:
-        """The name of a thread."""
+        """Return the name of a thread."""
         return self._labels.get(thread.lane, f"thread {thread.lane[1]}")
 
     @property
@@ -164,20 +167,20 @@ class TraceEvents:
         return bool(self._correlations) or any(one.columns[EventKind.RUNTIME].starts for one in self._threads.values())
 
     def device_us(self) -> dict[int, float]:
-        """Microseconds on the device by the correlation of the runtime call that started the work."""
+        """Return microseconds on the device by the correlation of the runtime call that started the work."""
         found: dict[int, float] = {}
         for correlation, duration in zip(self._correlations, self._device_us, strict=True):
             found[correlation] = found.get(correlation, 0.0) + duration
         return found
 
     def device_pieces(self) -> Counter[int]:
-        """Kernels and copies on the device by the correlation of the runtime call that started them."""
+        """Return the kernels and copies on the device, by the correlation of the runtime call that started them."""
         pieces = Counter(self._correlations)
         pieces.pop(0, None)  # it is not known which call started these
         return pieces
 
     def add(self, event: Json) -> None:
-        """Keep an event, if it counts; others, and those that lack what they should have, are passed over."""
+        """Keep an event if it counts; skip others and incomplete ones."""
         if not isinstance(event, dict):
             return
         name, process, thread = event.get("name"), event.get("pid"), event.get("tid")

@@ -32,7 +32,7 @@ class Cell:
 
 
 def cells(profile: Profile, attribution: Attribution) -> list[Cell]:
-    """Functions outside the project are left out: what they cost is that of the function that called them.
+    """Return the cells of project functions, with the cost of other functions that they called.
 
     Without stacks all cells are operators. Cells that are too narrow to be seen are left out.
     """

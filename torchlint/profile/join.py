@@ -103,7 +103,7 @@ class Join:
         return -1, entry
 
     def groups(self, findings: Iterable[Finding]) -> list[Group]:
-        """The findings by rule and function, the costliest first, those that never ran last."""
+        """Return the findings by rule and function, the costliest first, those that never ran last."""
         kinds: dict[tuple[str, str, str], list[Finding]] = {}
         for finding in findings:
             kinds.setdefault((finding.path, self._function(finding), finding.code), []).append(finding)
@@ -115,7 +115,7 @@ class Join:
         return sorted(found, key=_worth)
 
     def shared(self, groups: Iterable[Group]) -> list[Shared]:
-        """Without stacks the operators that findings may have run, and other code as well."""
+        """Return the operators that findings share with each other or with other code, if the profile has no stacks."""
         groups = list(groups)
         if self.profile.stacks:
             return []
@@ -267,12 +267,12 @@ class Join:
 
 
 def counts(operator: Ran) -> bool:
-    """Whether the time of an operator is not part of that of another which a smell shows as."""
+    """Return whether the time of an operator is not part of another one that a smell runs."""
     return operator.within not in shown()
 
 
 def measured(groups: Iterable[Group]) -> list[Finding]:
-    """The findings of groups, in their order."""
+    """Return the findings of groups, in their order."""
     return [finding for group in groups for finding in group.findings]
 
 

@@ -24,7 +24,7 @@ class MarshalError(ValueError):
 
 
 def loads(data: bytes) -> Value:
-    """The value that the bytes start with.
+    """Return the value that the bytes start with.
 
     Raises:
         MarshalError: it is cut, or holds something else than dicts, tuples, numbers and text.

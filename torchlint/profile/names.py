@@ -17,7 +17,9 @@ _ADDRESS = regex(r" at 0x[0-9a-fA-F]+")
 
 
 def called_name(name: str) -> str:
-    """The name by which code calls what a profile names: ``item`` for ``<method 'item' of 'TensorBase' objects>``.
+    """Return the name by which code calls a recorded function.
+
+    ``item`` for ``<method 'item' of 'TensorBase' objects>``.
 
     The last part of a dotted name; a name that is not one of a built-in comes back as it is.
     """
@@ -26,7 +28,7 @@ def called_name(name: str) -> str:
 
 
 def module_of(file: str) -> str:
-    """The module that a recorded file of installed code is: ``torch.optim.adam``; of others the name of the file."""
+    """Return the module of a recorded file of installed code: ``torch.optim.adam``; of other files return the name."""
     for start in (_INSTALLED, _TORCH):
         match = start.match(file)
         if match:
@@ -35,10 +37,10 @@ def module_of(file: str) -> str:
 
 
 def imports(file: str) -> bool:
-    """Whether a recorded file is that of the machinery which imports modules."""
+    """Return whether a recorded file is that of the machinery which imports modules."""
     return _IMPORTLIB.search(file) is not None
 
 
 def without_address(name: str) -> str:
-    """A built-in's name without the address of its object, so that calls on different objects have one name."""
+    """Return a built-in's name without the address of its object, so that calls on different objects have one name."""
     return _ADDRESS.sub("", name)

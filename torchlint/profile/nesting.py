@@ -20,7 +20,7 @@ _BACKWARD = "run_backward"
 
 
 def frame_key(name: str) -> FrameKey:
-    """The frame that torch names ``FILE(LINE): FUNCTION``; built-ins and modules have only a name."""
+    """Return the frame that torch names ``FILE(LINE): FUNCTION``; built-ins and modules have only a name."""
     match = _PYTHON.fullmatch(name)
     return (match["file"], int(match["line"]), match["name"]) if match else ("", 0, without_address(name))
 
@@ -84,7 +84,7 @@ class Nesting:
             self._waits.sort()
 
     def operators(self) -> tuple[Operator, ...]:
-        """The operators by context."""
+        """Return the operators by context."""
         names = [*self.names, ""]  # The last one is that of -1.
         return tuple(
             Operator(
@@ -101,14 +101,14 @@ class Nesting:
         )
 
     def python(self, parent: int, name: int) -> int:
-        """The context of Python code with a name below another."""
+        """Return the context of Python code with a name below another."""
         frame = self._frames.get(name)
         if frame is None:
             frame = self._frames[name] = self.numbers.number(frame_key(self.names[name]))
         return self.tree.child(parent, frame)
 
     def row(self, node: int, name: int, within: int, effect: Effect) -> _OperatorSum:
-        """The sums of an operator in a context."""
+        """Return the sums of an operator in a context."""
         row = self._rows.get((node, name, within, effect))
         if row is None:
             if len(self._rows) >= _MOST_ROWS:
@@ -117,7 +117,7 @@ class Nesting:
         return row
 
     def called_from(self, stack: int, start_us: float) -> int:
-        """The context of an operator with no Python code around it in its thread.
+        """Return the context of an operator with no Python code around it in its thread.
 
         That of its call stack, where one was recorded; else of the code that waits for autograd meanwhile; else none.
         """
@@ -132,7 +132,7 @@ class Nesting:
         return node
 
     def waited(self, start_us: float, end_us: float, node: int) -> None:
-        """Python code waited for autograd."""
+        """Record a time in which Python code waited for autograd."""
         self._waits.append((start_us, end_us, node))
 
 
@@ -150,7 +150,7 @@ class Step:
 
 
 def typical_step(events: TraceEvents) -> Step:
-    """The announced step of median duration; the whole time of the thread with most operators if none was announced."""
+    """Return the announced step of median duration, or without steps the whole time of the busiest thread."""
     if not events.steps:
         return Step(max(events.threads, key=_operators), float("-inf"), float("inf"))
     start, duration, thread = sorted(events.steps, key=lambda step: step[1])[len(events.steps) // 2]

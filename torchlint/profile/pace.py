@@ -56,7 +56,7 @@ class ProfilePace:
         return self.units >= ENOUGH
 
     def frequency(self, calls: int) -> Frequency:
-        """What so many calls come to."""
+        """Return the frequency for a number of calls."""
         if calls <= 1:
             return Frequency.ONCE
         if self.steps and calls * SHARE >= self.steps:
@@ -76,7 +76,7 @@ def pace_of(profile: Profile) -> ProfilePace:
 
 
 def observed(profile: Profile, attribution: Attribution, *, lowering: bool) -> Observed:
-    """How often the functions of a project ran, as far as the profile can say so.
+    """Return how often the functions of a project ran, as far as the profile can say so.
 
     Without ``lowering`` only of those that ran often.
     """
@@ -90,7 +90,7 @@ def observed(profile: Profile, attribution: Attribution, *, lowering: bool) -> O
 
 
 def counts_all(profile: Profile, attribution: Attribution) -> bool:
-    """Whether a function that is not in the profile surely did not run in the thread that was profiled.
+    """Return whether a function that is not in the profile surely did not run in the thread that was profiled.
 
     Samples miss what is short, and compiled code runs functions that leave no trace.
     """

@@ -44,7 +44,7 @@ _LEGEND = (
 
 
 def as_html(report: ProfileReport) -> str:
-    """The whole page."""
+    """Return the whole page."""
     body = [
         f'<p class="quiet">{escape(headline_of(report))}</p>',
         f"<p>{escape(summary(report))}</p>",

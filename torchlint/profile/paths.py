@@ -38,12 +38,12 @@ class ProjectFile:
 
 
 def parts_of(recorded: str) -> tuple[str, ...]:
-    """The parts of a recorded path, of any system."""
+    """Return the parts of a recorded path, of any system."""
     return PurePosixPath(recorded.replace("\\", "/")).parts
 
 
 def is_foreign(recorded: str) -> bool:
-    """Whether a recorded path cannot be one of a project: installed code, Python's own, or no file at all."""
+    """Return whether a recorded path cannot be one of a project: installed code, Python's own, or no file at all."""
     parts = parts_of(recorded)
     if not parts or recorded.startswith("<"):
         return True
@@ -71,13 +71,13 @@ class ProfilePaths:
             self._by_path[path.as_posix()] = file
 
     def definitions(self, file: ProjectFile) -> tuple[Definition, ...]:
-        """What a file defines."""
+        """Return what a file defines."""
         if file.name not in self._known:
             self._known[file.name] = definitions(file.path, file.name)
         return self._known[file.name]
 
     def find(self, recorded: str, functions: Iterable[Where]) -> ProjectFile | None:
-        """The file that a recorded path means, where functions with these names and lines ran.
+        """Return the file that a recorded path means, where functions with these names and lines ran.
 
         A path that is not the file's own has to end as the file's does, and further so than any other's, and half of
         the functions have to be in it.
@@ -97,7 +97,7 @@ class ProfilePaths:
         return found[0] if len(found) == 1 else None
 
     def suggest(self, recorded: Mapping[str, Sequence[Where]]) -> tuple[str, str] | None:
-        """The prefix of recorded paths, and its replacement, by which most functions would be found."""
+        """Return the prefix of recorded paths, and its replacement, by which most functions would be found."""
         votes: Counter[tuple[str, str]] = Counter()
         for path, where in recorded.items():
             if is_foreign(path):

@@ -27,13 +27,13 @@ class Samples:
         self.threads: list[Stack] = []
 
     def thread(self, name: str, start_us: float) -> Stack:
-        """A further thread."""
+        """Return a further thread."""
         stack = Stack(self, len(self.threads), name, start_us)
         self.threads.append(stack)
         return stack
 
     def profile(self, keys: Sequence[FrameKey]) -> Profile:
-        """What was read, with the frames of all numbers.
+        """Return what was read, with the frames of all numbers.
 
         Raises:
             ProfileError: there are no samples.
@@ -74,7 +74,7 @@ class Stack:
         self._running: list[tuple[int, int, float]] = []
 
     def advance(self, now_us: float) -> None:
-        """Give the time since the last call to the innermost context. Time that runs backwards counts as none."""
+        """Add the time since the last call to the innermost context; time that runs backwards counts as none."""
         passed = now_us - self._now_us
         if passed > 0:
             self._now_us = now_us
@@ -83,12 +83,12 @@ class Stack:
                 self._samples.tree.add(self._running[-1][1], 0, passed)
 
     def push(self, frame: int) -> None:
-        """A frame begins."""
+        """Begin a frame."""
         node = self._samples.tree.child(self._running[-1][1] if self._running else -1, frame)
         self._running.append((frame, node, self._now_us))
 
     def pop(self) -> None:
-        """The innermost frame ends; nothing where none runs."""
+        """End the innermost frame; do nothing if none is running."""
         if not self._running:
             return
         _, node, start = self._running.pop()
@@ -97,7 +97,7 @@ class Stack:
             self._samples.timeline.add(Slice(self._number, len(self._running), start, duration, node, ""))
 
     def become(self, frames: Sequence[int]) -> None:
-        """These frames run now, the outermost first; those that are the same as the last ones go on."""
+        """Make these the running frames, outermost first; the ones shared with the last stack go on."""
         shared = 0
         for (running, *_), frame in zip(self._running, frames, strict=False):
             if running != frame:

@@ -34,7 +34,10 @@ class Smell:
     elsewhere: bool = False
 
     def within(self, lines: Iterable[str]) -> Smell:
-        """Of operators and calls those that lines of source name, where they name any; and what nothing names."""
+        """Return the smell with only the operators and calls that these lines name, if they name any.
+
+        Operators that no source names are kept.
+        """
         words = {word for line in lines for word in _WORD.findall(line)}
         operators, calls = self.operators, self.calls
         if any(_base(name) in words for name in operators):
@@ -45,7 +48,10 @@ class Smell:
 
 
 def smell_of(code: str) -> Smell:
-    """How the smell of a rule shows; nothing is known of rules of others, or of smells that run nothing special."""
+    """Return how the smell of a rule shows.
+
+    The result is empty for rules of other packages, and if the smell runs nothing special.
+    """
     return _smells().get(code, Smell())
 
 
@@ -67,7 +73,7 @@ def _smells() -> dict[str, Smell]:
 
 @cache
 def shown() -> frozenset[str]:
-    """The operators that any smell shows as."""
+    """Return the operators that any smell shows as."""
     return frozenset(name for smell in _smells().values() for name in smell.operators)
 
 
@@ -76,6 +82,6 @@ def _base(operator: str) -> str:
 
 
 def is_implicit(operator: str) -> bool:
-    """Whether an operator runs although nothing in the source calls it by name: a test of a tensor by ``if``."""
+    """Return whether an operator runs although nothing in the source calls it by name: a test of a tensor by ``if``."""
     base = _base(operator)
     return base in _IMPLICIT or base.startswith(("_", "cuda"))

@@ -23,7 +23,7 @@ distributions or loaders of torch run them by themselves."""
 
 
 def mentions(files: Sequence[Path]) -> Mapping[str, int]:
-    """In how many lines of some files each operator of ``TELLING`` is named; what cannot be read names none."""
+    """Return for each operator of ``TELLING`` how many lines of some files name it; unreadable files name none."""
     found = dict.fromkeys(TELLING, 0)
     for path in files:
         try:
@@ -37,7 +37,7 @@ def mentions(files: Sequence[Path]) -> Mapping[str, int]:
 
 
 def named(line: str) -> frozenset[str]:
-    """The operators of ``TELLING`` that a line names."""
+    """Return the operators of ``TELLING`` that a line names."""
     return TELLING & {_ATEN + word.lower() for word in _WORD.findall(line)}
 
 
@@ -69,7 +69,7 @@ class Unplaced:
                 self._ran[each.name] = us + each.total_us, calls + each.calls
 
     def sole(self, code: str, lines: Sequence[str]) -> dict[str, tuple[float, int]]:
-        """Microseconds and calls of the operators that these lines, which hold all findings of a group, name alone."""
+        """Return time in microseconds and calls of the operators that only the lines of one group name."""
         wanted = smell_of(code).operators & TELLING
         here = [named(line) for line in lines]
         return {
@@ -79,7 +79,7 @@ class Unplaced:
         }
 
     def shared(self, findings: Sequence[tuple[Finding, Sequence[str]]], placed: frozenset[str]) -> list[Shared]:
-        """The other operators that findings with these lines may have run, the costliest first."""
+        """Return the other operators that findings with these lines may have run, the costliest first."""
         takers: dict[str, list[Finding]] = {}
         for finding, lines in findings:
             for name in smell_of(finding.code).within(lines).operators - placed:

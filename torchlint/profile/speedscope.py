@@ -42,7 +42,7 @@ class Speedscope:
             thread.replay(self._samples)
 
     def profile(self) -> Profile:
-        """What was read.
+        """Return what was read.
 
         Raises:
             ProfileError: there are no samples, or frames are missing.
@@ -84,7 +84,7 @@ class _Thread:
                 stream.skip()
 
     def replay(self, samples: Samples) -> None:
-        """Let the thread run once more, now that all is known about it."""
+        """Replay the thread, now that all its frames are known."""
         unit = _UNITS.get(self._unit)
         if unit is None:
             raise ProfileError(f"is a speedscope file that measures {self._unit or 'nothing'}, not time")

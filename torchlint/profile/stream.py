@@ -62,12 +62,12 @@ class ByteStream:
         self._file.close()
 
     def peek(self) -> bytes:
-        """The next bytes, which the next ``read`` gives again."""
+        """Return the next bytes, which the next ``read`` gives again."""
         self._next = self._next or next(self._pieces, b"")
         return self._next
 
     def read(self) -> bytes:
-        """The next bytes, empty at the end.
+        """Return the next bytes, empty at the end.
 
         Raises:
             OSError: the file cannot be read.
@@ -116,7 +116,7 @@ class JsonStream:
         self._over = False
 
     def peek(self) -> str:
-        """The next character that is not a space, empty at the end."""
+        """Return the next character that is not a space, empty at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -124,7 +124,7 @@ class JsonStream:
                 return self._text[self._at : self._at + 1]
 
     def value(self) -> Json:
-        """The next value, whole."""
+        """Return the next value, whole."""
         if not self.peek():
             raise ProfileError(CUT)
         while (taken := self._scanned()) is None or self._goes_on(taken[1]):
@@ -134,16 +134,16 @@ class JsonStream:
         return found
 
     def end(self) -> None:
-        """Make sure that nothing follows."""
+        """Check that nothing follows."""
         if self.peek():
             raise self._broken()
 
     def items(self) -> Iterator[None]:
-        """Open a list and stop before each of its elements, which has to be taken."""
+        """Open a list and stop before each of its elements, which has to be read."""
         return self._parts("[", "]")
 
     def members(self) -> Iterator[str]:
-        """Open an object and give each of its keys; the value has to be taken."""
+        """Open an object and yield each of its keys; the value has to be read."""
         for _ in self._parts("{", "}"):
             key = self.value()
             if not isinstance(key, str):
@@ -152,7 +152,7 @@ class JsonStream:
             yield key
 
     def values(self) -> Iterator[Json]:
-        """The elements of a list."""
+        """Yield the elements of a list."""
         for _ in self.items():
             yield self.value()
             yield from self._values_in_window()
@@ -172,7 +172,7 @@ class JsonStream:
             yield found
 
     def skip(self, depth: int = 0) -> None:
-        """Pass over the next value, however large."""
+        """Skip the next value, however large."""
         if depth > _DEEPEST:
             raise ProfileError(_DEEP)
         following = self.peek()

@@ -54,7 +54,7 @@ SHARED_REMARK = "with the time of all their calls, also by other code"
 
 
 def as_text(report: ProfileReport, top: int, *, color: bool, unicode: bool, width: int) -> str:
-    """What it costs, what is hot without a finding, what never ran, and how good the predictions were.
+    """Return the report: what findings cost, what is hot without a finding, what never ran, and how predictions held.
 
     Tables have at most ``top`` rows; no line is wider than ``width`` cells.
     """
@@ -73,12 +73,12 @@ def as_text(report: ProfileReport, top: int, *, color: bool, unicode: bool, widt
 
 
 def headline_of(report: ProfileReport) -> str:
-    """The tool, the time, the steps, the files."""
+    """Return the headline: the tool, the time, the steps, the files."""
     return headline(report.profile, report.pace, report.files, report.attribution.imports_us)
 
 
 def summary(report: ProfileReport) -> str:
-    """``12 findings were measured: 43% of the time; 3 never ran.``"""
+    """Summarise the groups in one sentence: ``12 findings were measured: 43% of the time; 3 never ran.``"""
     sure = [group for group in report.groups if group.measured.basis in (Basis.LINE, Basis.CALLS)]
     parts = []
     if sure:
@@ -142,7 +142,7 @@ def _told(group: Group) -> Text:
 
 
 def ran_of(report: ProfileReport) -> str:
-    """What shares are of."""
+    """Return what shares are of."""
     return "time apart from imports" if report.attribution.imports_us else "profiled time"
 
 
@@ -161,7 +161,10 @@ def _shared(report: ProfileReport, top: int) -> Iterator[Text | Table]:
 
 
 def belongs(each: Shared) -> str:
-    """``TL101 (2 findings) or TL204 (1 finding), or code without findings``."""
+    """Describe what operators belong to.
+
+    ``TL101 (2 findings) or TL204 (1 finding), or code without findings``.
+    """
     codes = Counter(finding.code for finding in each.findings)
     told = [f"{code} ({count(size, 'finding')})" for code, size in sorted(codes.items())]
     return f"{', '.join(told)} or code without findings"
@@ -191,7 +194,7 @@ def _spot(spot: HotSpot) -> Text:
 
 
 def function_of(spot: HotSpot) -> str:
-    """The function of a spot in words."""
+    """Return the function of a spot in words."""
     return "module level" if spot.function == MODULE else spot.function
 
 
@@ -208,7 +211,7 @@ def _idle(report: ProfileReport, top: int) -> Iterator[Text]:
 
 
 def idle_sections(report: ProfileReport) -> list[tuple[Basis, str, str]]:
-    """The kinds of findings of which nothing was measured, each with a title and a remark."""
+    """Return the kinds of findings of which nothing was measured, each with a title and a remark."""
     there = {group.measured.basis for group in report.idle}
     sections = _SECTIONS if report.profile.stacks else (_UNPLACED, *_SECTIONS)
     found = {section[0]: section for section in reversed(sections) if section[0] in there}
@@ -230,7 +233,7 @@ def _agreement(report: ProfileReport, top: int) -> Iterator[Text | Table]:
 
 
 def agreement_of(found: Agreement) -> str:
-    """One sentence on how good the predictions were."""
+    """Return one sentence on how good the predictions were."""
     rank = "" if found.correlation is None else f" Rank correlation with the calls: {found.correlation:.2f}."
     return f"{found.near} of {count(found.compared, 'function')} ran about as often as predicted.{rank}"
 

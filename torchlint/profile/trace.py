@@ -12,7 +12,7 @@ from torchlint.profile.tree import Numbers, frames_of
 
 
 def read_trace(stream: JsonStream) -> Profile:
-    """A profile of the list of events that comes next.
+    """Return a profile of the list of events that comes next.
 
     Raises:
         ProfileError: it is cut or broken, or has no events of the torch profiler or of py-spy.
@@ -65,7 +65,7 @@ class _Begun:
         self._stacks: dict[str, Stack] = {}
 
     def add(self, event: dict[str, Json]) -> None:
-        """Take the begin or end of a frame; one that lacks what it should have is passed over."""
+        """Add the begin or end of a frame; skip incomplete ones."""
         now, name, about = event.get("ts"), event.get("name"), event.get("args")
         if not isinstance(now, (int, float)) or not isinstance(name, str) or not isinstance(about, dict):
             return

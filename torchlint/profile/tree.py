@@ -22,11 +22,11 @@ class Numbers:
         self._numbers: dict[FrameKey, int] = {}
 
     def number(self, key: FrameKey) -> int:
-        """The number of a frame."""
+        """Return the number of a frame."""
         return self._numbers.setdefault(key, len(self._numbers))
 
     def keys(self) -> list[FrameKey]:
-        """All frames in the order of their numbers."""
+        """Return all frames in the order of their numbers."""
         return list(self._numbers)
 
 
@@ -42,7 +42,7 @@ class Tree:
         self._self_us: list[float] = []
 
     def child(self, parent: int, frame: int) -> int:
-        """The context of a frame below another, -1 for none; ``parent`` itself where there are too many."""
+        """Return the context of a frame below another, -1 for none; ``parent`` itself where there are too many."""
         node = self._children.get((parent, frame), -1)
         if node < 0:
             if len(self._frames) >= MOST_NODES and parent >= 0:
@@ -55,7 +55,7 @@ class Tree:
         return node
 
     def path(self, frames: Iterable[int]) -> list[int]:
-        """The contexts of frames inside each other, the outermost first."""
+        """Return the contexts of frames inside each other, the outermost first."""
         found: list[int] = []
         for frame in frames:
             found.append(self.child(found[-1] if found else -1, frame))
@@ -67,7 +67,7 @@ class Tree:
         self._self_us[node] += self_us
 
     def nodes(self) -> tuple[Node, ...]:
-        """The contexts, with totals."""
+        """Return the contexts, with totals."""
         totals = list(self._self_us)
         for node in range(len(totals) - 1, -1, -1):
             if self._parents[node] >= 0:
@@ -76,7 +76,7 @@ class Tree:
 
 
 def frames_of(nodes: Sequence[Node], keys: Sequence[FrameKey]) -> tuple[Frame, ...]:
-    """The frames with the sums of their contexts; a context below the same frame adds nothing to the total."""
+    """Return the frames with the sums of their contexts; a context below the same frame adds nothing to the total."""
     calls = [0] * len(keys)
     own = [0.0] * len(keys)
     totals = [0.0] * len(keys)
@@ -112,7 +112,7 @@ class Timeline:
             self.least_us = self._kept[0][0]
 
     def slices(self, origin_us: float) -> tuple[Slice, ...]:
-        """What was kept, from an origin on, by thread and start, outer ones before inner ones."""
+        """Return what was kept, from an origin on, by thread and start, outer ones before inner ones."""
         moved = (
             Slice(one.thread, one.depth, max(0.0, one.start_us - origin_us), one.duration_us, one.node, one.operator)
             for *_, one in self._kept

@@ -32,7 +32,7 @@ _ABSENT = MappingProxyType(
 
 
 def time(microseconds: float) -> str:
-    """``310 us``, ``12 ms``, ``4.2 s``."""
+    """Format a time: ``310 us``, ``12 ms``, ``4.2 s``."""
     seconds = microseconds / 1e6
     if seconds < 1:
         return duration(microseconds)
@@ -40,7 +40,10 @@ def time(microseconds: float) -> str:
 
 
 def headline(profile: Profile, pace: ProfilePace, files: int, imports_us: float = 0.0) -> str:
-    """``cProfile, 12.3 s (4.1 s of it imports), 2,000 environment steps and 250 updates; 6 files``."""
+    """Summarise a profile in one line.
+
+    ``cProfile, 12.3 s (4.1 s of it imports), 2,000 environment steps and 250 updates; 6 files``.
+    """
     parts = [profile.source.value, "shares only" if profile.assumed_rate else time(profile.total_us)]
     if imports_us >= _LEAST * profile.total_us > 0:
         much = percent(imports_us / profile.total_us) if profile.assumed_rate else time(imports_us)
@@ -58,14 +61,17 @@ def headline(profile: Profile, pace: ProfilePace, files: int, imports_us: float 
 
 
 def what(group: Group) -> str:
-    """``63 checks in Extractor.forward``."""
+    """Describe a group of findings: ``63 checks in Extractor.forward``."""
     size = len(group.findings)
     where = "at module level" if group.function == MODULE else f"in {group.function}"
     return f"{size} {group.nouns[size > 1]} {where}"
 
 
 def sentence(group: Group) -> str:
-    """``18% of the time: 63 checks in Extractor.forward, extractor.py:41 …: check only when ...``."""
+    """Describe a group and its cure in one sentence.
+
+    ``18% of the time: 63 checks in Extractor.forward, extractor.py:41 …: check only when ...``.
+    """
     first, *more = group.rows
     kind = group.measured.basis
     bound = "up to " if kind is Basis.FUNCTION else ""
@@ -75,7 +81,7 @@ def sentence(group: Group) -> str:
 
 
 def places(group: Group) -> str:
-    """``extractor.py:41, 44, 47 and 60 more``."""
+    """List places, shortened: ``extractor.py:41, 44, 47 and 60 more``."""
     rows = group.rows
     shown = ", ".join(map(str, rows[:_MOST_ROWS]))
     more = f" and {len(rows) - _MOST_ROWS} more" if len(rows) > _MOST_ROWS else ""
@@ -83,7 +89,7 @@ def places(group: Group) -> str:
 
 
 def basis(group: Group) -> str:
-    """What the time of a group is the time of, where that is not just its lines or operators."""
+    """Return what the time of a group is the time of, where that is not just its lines or operators."""
     kind = group.measured.basis
     if kind is Basis.FUNCTION:
         return "an upper bound: all the function's own time"
@@ -95,13 +101,13 @@ def basis(group: Group) -> str:
 
 
 def effects(copies: int, syncs: int, launches: int) -> str:
-    """``126 GPU syncs, 200 copies``, empty where there are none."""
+    """List counted effects: ``126 GPU syncs, 200 copies``; empty where there are none."""
     found = ((syncs, "GPU syncs"), (copies, "copies"), (launches, "launches"))
     return ", ".join(f"{size:,} {noun}" for size, noun in found if size)
 
 
 def asked(copies: int, syncs: int, launches: int, inside: Sequence[LibraryEvents]) -> list[str]:
-    """What the project's own code asks for, and what installed code does by itself, a line for each."""
+    """Describe what the project's own code asks for, and what installed code does by itself, a line for each."""
     apart = sum(each.copies for each in inside), sum(each.syncs for each in inside)
     own = effects(max(0, copies - apart[0]), max(0, syncs - apart[1]), launches)
     found = [own] if own else []
@@ -114,7 +120,7 @@ def asked(copies: int, syncs: int, launches: int, inside: Sequence[LibraryEvents
 
 
 def remedy(findings: Sequence[Finding]) -> str:
-    """How the findings are mended: what the fix does, and what is needed for it."""
+    """Describe how the findings are cured: what the fix does, and what it needs."""
     fixes = [finding.fix for finding in findings if finding.fix is not None]
     if not fixes:
         return ""
@@ -127,5 +133,5 @@ def remedy(findings: Sequence[Finding]) -> str:
 
 
 def frequency(found: Frequency) -> str:
-    """A frequency in words, ``seldom or once`` for the least."""
+    """Return a frequency in words, ``seldom or once`` for the least."""
     return "seldom or once" if found is Frequency.ONCE else found.phrase

@@ -32,7 +32,7 @@ _LEGEND = (
 
 
 def render(context: Context) -> str:
-    """One summary, the entries that have room, and options to add to the command; plain text of few tokens."""
+    """Return one summary, the entries that have room, and options to add to the command; plain text of few tokens."""
     found = entries(context.findings)
     if not found:
         told = summary(context)

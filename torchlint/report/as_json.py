@@ -12,7 +12,7 @@ from torchlint.rule import Cost, Edit, Finding, Hop, Hotness, Measured, PlainFix
 
 
 def render(context: Context) -> str:
-    """A JSON array, one object a finding, in order. Rows and columns are 1-based code points, paths absolute."""
+    """Return a JSON array, one object a finding, in order. Rows and columns are 1-based code points, paths absolute."""
     return json.dumps([as_object(context, finding) for finding in context.findings], indent=2) + "\n"
 
 
@@ -24,7 +24,7 @@ def schema_text() -> str:
 
 
 def as_object(context: Context, finding: Finding) -> dict[str, object]:
-    """One finding as the object that stands for it."""
+    """Return one finding as the object that stands for it."""
     return {
         "code": finding.code,
         "name": finding.name,
@@ -85,7 +85,7 @@ def _time(cost: Cost) -> dict[str, object]:
 
 
 def measure(found: Measured) -> dict[str, object]:
-    """What a profile says of a finding: its share of the time (0 to 1), and calls where they were counted."""
+    """Return what a profile says of a finding: its share of the time (0 to 1), and calls where they were counted."""
     return {
         "basis": found.basis.value,
         "share": found.share,

@@ -8,7 +8,7 @@ from torchlint.report.words import with_reasons
 
 
 def render(context: Context) -> str:
-    """One line for each finding, in order."""
+    """Return one line for each finding, in order."""
     return "".join(
         f"{visible(finding.path)}:{finding.start.row}: [{finding.code}] {visible(with_reasons(finding))}\n"
         for finding in context.findings

@@ -12,7 +12,7 @@ _TYPES = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "warning"}
 
 
 def render(context: Context) -> str:
-    """One command for each finding, in order."""
+    """Return one command for each finding, in order."""
     return "".join(f"{_command(context, finding)}\n" for finding in context.findings)
 
 

@@ -30,7 +30,9 @@ class Piece:
 
 
 def fit(line: str, start: int, end: int, width: int, dots: str) -> Piece:
-    """A line of at most ``width`` cells: tabs expanded, controls visible, cropped around the code points start to end.
+    """Return a line of at most ``width`` cells, cropped around the code points start to end.
+
+    Tabs are expanded and controls made visible.
 
     ``dots`` stand at an end where something was cut. A marked part wider than the line is shown from its start.
     """
@@ -42,7 +44,7 @@ def fit(line: str, start: int, end: int, width: int, dots: str) -> Piece:
 
 
 def shown(line: str) -> str:
-    """A line as a terminal can show it: tabs as blanks up to the next multiple of four, controls as escapes."""
+    """Return a line as a terminal can show it: tabs as blanks up to the next multiple of four, controls as escapes."""
     first, *rest = line.split("\t")
     text = visible(first)
     for part in rest:

@@ -27,13 +27,16 @@ class Hunk:
 
 
 def hunks(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> list[Hunk]:
-    """The changes of non-overlapping edits, by place; edits on the same rows or on adjacent ones make one hunk."""
+    """Return the changes of non-overlapping edits, by place.
+
+    Edits on the same rows or on adjacent ones make one hunk.
+    """
     found = (_hunk(utf8, table, group) for group in _groups(table, sorted(edits)))
     return [hunk for hunk in found if hunk.removed or hunk.added]
 
 
 def hunks_in_files(context: Context, finding: Finding) -> dict[str, list[Hunk]]:
-    """The changes of a finding's fix in each file, by name: those in the file of the finding first."""
+    """Return the changes of a finding's fix in each file, by name: those in the file of the finding first."""
     if finding.fix is None:
         return {}
     return {
@@ -92,7 +95,7 @@ def _dedented(row: int, before: list[str], after: list[str]) -> Hunk:
 
 
 def acceptance(fix: PlainFix, taken: bool) -> str:
-    """What the fix may change, and what makes ``--fix`` apply it; ``taken``: nothing more than that."""
+    """Describe what the fix may change, and how ``--fix`` applies it; ``taken`` if the user has accepted that."""
     if fix.applicability is Applicability.DISPLAY:
         return "would lose a comment, so it is left to you"
     if fix.applicability is Applicability.SAFE:
@@ -107,7 +110,7 @@ def acceptance(fix: PlainFix, taken: bool) -> str:
 
 
 def effects(fix: PlainFix) -> str:
-    """What the fix may change besides the time, and what must hold for it to be right."""
+    """Return what the fix may change besides the time, and what must hold for it to be right."""
     changes = [change.value for change in fix.may_change if change is not Change.OBSERVED]
     told = [f"may change {', '.join(changes)}"] if changes else []
     told += ["right by what was seen in a run of yours"] if Change.OBSERVED in fix.may_change else []
@@ -116,7 +119,7 @@ def effects(fix: PlainFix) -> str:
 
 
 def one_edit(utf8: bytes, table: LineTable, edits: Sequence[Edit]) -> Edit | None:
-    """The one edit that does what non-overlapping edits do together; ``None``: they are too far apart to be one."""
+    """Merge non-overlapping edits into one; return ``None`` if they are too far apart."""
     ordered = sorted(set(edits))
     start, end = ordered[0].start, max(edit.end for edit in ordered)
     if table.row(end) - table.row(start) > _ROWS_APART:

@@ -7,12 +7,12 @@ from torchlint.rule import Position
 
 
 def utf16_column(context: Context, path: str, position: Position) -> int:
-    """The 1-based column of a position in UTF-16 code units."""
+    """Return the 1-based column of a position in UTF-16 code units."""
     return len(_before(context, path, position).encode("utf-16-le", "surrogatepass")) // 2 + 1
 
 
 def utf8_column(context: Context, path: str, position: Position) -> int:
-    """The 1-based column of a position in bytes of UTF-8."""
+    """Return the 1-based column of a position in bytes of UTF-8."""
     return len(_before(context, path, position).encode("utf-8", "surrogatepass")) + 1
 
 

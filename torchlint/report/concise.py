@@ -20,7 +20,7 @@ _DOTS, _ASCII_DOTS = "…", "..."
 
 
 def render(context: Context) -> str:
-    """One line for each finding in order; on a terminal one for each entry, the costliest first.
+    """Return one line for each finding in order; on a terminal one for each entry, the costliest first.
 
     ``[*]`` marks what ``--fix`` fixes, ``[rounding]`` what it fixes where that is accepted. Columns count code points.
     """
@@ -37,7 +37,7 @@ def render(context: Context) -> str:
 
 
 def marked_code(context: Context, finding: Finding) -> str:
-    """``TL101 [*]``: the code, and a mark where a command would fix it, in colours where there are some."""
+    """Return ``TL101 [*]``: the code, and a mark if a command would fix it, perhaps in colours."""
     mark = mark_of(context, finding)
     code = finding.code
     if context.color:

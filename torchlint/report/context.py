@@ -91,7 +91,7 @@ class Context:
 
     @classmethod
     def of(cls, result: Result, root: Path) -> Context:
-        """The context of a run's result, to be refined with ``dataclasses.replace``."""
+        """Return the context of a run's result, to be refined with ``dataclasses.replace``."""
         return cls(
             root,
             findings=tuple(result.findings),
@@ -112,34 +112,37 @@ class Context:
         return {name: LineTable(self.sources[name].utf8) for name in names if name in self.sources}
 
     def takes(self, finding: Finding) -> bool:
-        """Whether a finding has a fix that ``--fix`` applies with the user's settings for its file."""
+        """Return whether a finding has a fix that ``--fix`` applies with the user's settings for its file."""
         if finding.fix is None:
             return False
         accepts = self.accepts.get(finding.path)
         return accepts(finding.fix) if accepts else finding.fix.accepted(self.unsafe_fixes, self.accept)
 
     def fails(self, finding: Finding) -> bool:
-        """Whether a finding makes the exit code 1."""
+        """Return whether a finding makes the exit code 1."""
         return self.fail_level != "never" and finding.level.at_least(Level(self.fail_level))
 
     def page_of(self, finding: Finding) -> str:
-        """The address of the page of a finding's rule; empty where there is none, as for rules of other packages."""
+        """Return the address of the page of a finding's rule.
+
+        The result is empty where there is none, as for rules of other packages.
+        """
         return page_of(self.docs, finding)
 
     def in_repository(self, name: str) -> str:
-        """A file's name for a service that knows the whole repository, of which the project may be a part."""
+        """Return a file's name for a service that knows the whole repository, of which the project may be a part."""
         if self.repository is None or name == "-":
             return name
         return Path(os.path.relpath(self.root / name, self.repository)).as_posix()
 
     def shown(self, name: str) -> str:
-        """A file's name for people: relative to the working folder, absolute where it is outside of that."""
+        """Return a file's name for people: relative to the working folder, absolute where it is outside of that."""
         if self.here is None or name == "-":
             return name
         return seen(self.root / name, self.here)
 
     def absolute(self, name: str) -> str:
-        """The path of a file on disk, with ``/``; a name that stands for no file (``-``) as it is."""
+        """Return the path of a file on disk, with ``/``; a name that stands for no file (``-``) as it is."""
         source = self.sources.get(name)
         if source is not None and name != "-":
             return source.path.as_posix()
@@ -147,12 +150,12 @@ class Context:
 
 
 def page_of(docs: str, finding: Finding) -> str:
-    """The address of the page of a finding's rule in a documentation; empty where there is none."""
+    """Return the address of the page of a finding's rule in a documentation; empty where there is none."""
     own = finding.code.startswith(_OURS) and finding.level is not Level.ERROR
     return f"{docs}/rules/{finding.code}/" if docs and own else ""
 
 
 def seen(path: Path, here: Path) -> str:
-    """The name of a file for someone in a folder: relative to the folder, absolute where the file is outside of it."""
+    """Return the name of a file relative to a folder, absolute where the file is outside of it."""
     path = Path(os.path.normpath(path))
     return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()

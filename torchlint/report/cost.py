@@ -15,7 +15,7 @@ _UNMEASURED = {
 
 
 def duration(microseconds: float) -> str:
-    """Two significant digits or a little more: ``3.6 us``, ``310 us``, ``12 ms``."""
+    """Return two significant digits or a little more: ``3.6 us``, ``310 us``, ``12 ms``."""
     if microseconds >= 1000:
         milliseconds = microseconds / 1000
         return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
@@ -23,14 +23,14 @@ def duration(microseconds: float) -> str:
 
 
 def factor(ratio: float) -> str:
-    """A ratio of two times: ``1.04``, ``3.1``, ``127``."""
+    """Return a ratio of two times: ``1.04``, ``3.1``, ``127``."""
     if ratio >= 100:
         return f"{ratio:.0f}"
     return f"{ratio:.1f}" if ratio >= 2 else f"{ratio:.2f}"
 
 
 def percent(share: float) -> str:
-    """``18%``, ``0.4%``, ``<0.1%``."""
+    """Format a share: ``18%``, ``0.4%``, ``<0.1%``."""
     hundredths = 100 * share
     if hundredths >= 9.95:
         return f"{hundredths:.0f}%"
@@ -38,14 +38,17 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """``63``, ``2.5``, ``0.02``: as many digits as matter."""
+    """Format a number with the digits that matter: ``63``, ``2.5``, ``0.02``."""
     if value >= 9.95 or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"
 
 
 def measured_of(finding: Finding) -> str:
-    """``measured: 63 calls per step, 18% of the time``; empty when no profile says anything."""
+    """Describe what a profile measured: ``measured: 63 calls per step, 18% of the time``.
+
+    The result is empty without a measurement.
+    """
     found = finding.measured
     if found is None or found.basis is Basis.ELSEWHERE:
         return ""
@@ -63,7 +66,10 @@ def measured_of(finding: Finding) -> str:
 
 
 def figure(cost: Cost) -> str:
-    """``about 3.6 us a call, 3.1x (2.3-3.1x), measured at 17-dim observations on CPU``, of several sizes both ends."""
+    """Describe a cost with the size measured, of several sizes both ends.
+
+    ``about 3.6 us a call, 3.1x (2.3-3.1x), measured at 17-dim observations on CPU``.
+    """
     where = f"{cost.device.upper()} of this machine" if cost.source == "local" else cost.device.upper()
     if cost.most_us:
         most = f"{duration(cost.most_us)} at {visible(cost.most_size)}"
@@ -75,12 +81,12 @@ def figure(cost: Cost) -> str:
 
 
 def saving(cost: Cost) -> str:
-    """``3.6 us a call``, ``490 us an update``; of a total the time alone."""
+    """Describe the time saved: ``3.6 us a call``, ``490 us an update``; of a total the time alone."""
     return f"{duration(cost.saves_us)}{_per(cost.unit)}"
 
 
 def spread_of(cost: Cost) -> str:
-    """The 10th to the 90th percentile: ``2.3-3.1x``."""
+    """Return the 10th to the 90th percentile: ``2.3-3.1x``."""
     return f"{factor(cost.low)}-{factor(cost.high)}x"
 
 
@@ -93,7 +99,7 @@ def _article(word: str) -> str:
 
 
 def brief_cost_of(finding: Finding) -> str:
-    """What a finding costs in few words, without the sizes that were measured: for a line of a terminal."""
+    """Return what a finding costs in few words, without the sizes that were measured: for a line of a terminal."""
     parts = [_brief_figure(finding.cost)] if finding.cost is not None and finding.cost.gains else []
     if finding.events is not None and finding.events.gains:
         parts.append(_briefest_events(finding.events))
@@ -116,7 +122,7 @@ def _brief_figure(cost: Cost) -> str:
 
 
 def cost_of(finding: Finding) -> str:
-    """What a finding costs in words, time and events of an accelerator; empty when nothing is known."""
+    """Return what a finding costs in words, time and events of an accelerator; empty when nothing is known."""
     parts = [figure(finding.cost)] if finding.cost is not None and finding.cost.gains else []
     if finding.events is not None and finding.events.gains:
         parts.append(spared(finding.events))
@@ -124,12 +130,18 @@ def cost_of(finding: Finding) -> str:
 
 
 def spared(events: Counted) -> str:
-    """``on a GPU 7 syncs fewer and 10 launches more a call, counted at loss of each batch``."""
+    """Describe the events saved.
+
+    ``on a GPU 7 syncs fewer and 10 launches more a call, counted at loss of each batch``.
+    """
     return f"on a GPU {fewer(events)}{_per(events.unit)}, counted at {visible(events.size)}"
 
 
 def fewer(events: Counted) -> str:
-    """``1 sync and 3 launches fewer``, ``2 copies (16 kB) fewer and 1 launch more``."""
+    """Describe a difference of events.
+
+    ``1 sync and 3 launches fewer``, ``2 copies (16 kB) fewer and 1 launch more``.
+    """
     saves = events.saves
     size = f" ({amount(saves.bytes)})" if saves.copies > 0 and saves.bytes > 0 else ""
     less = [_number(saves.waits, "sync"), _number(saves.copies, "copy", size), _number(saves.launches, "launch")]
@@ -152,7 +164,7 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def amount(count: int) -> str:
-    """A number of bytes: ``512 B``, ``16.4 kB``, ``30.4 MB``."""
+    """Return a number of bytes: ``512 B``, ``16.4 kB``, ``30.4 MB``."""
     for unit, limit in (("B", 1e3), ("kB", 1e6), ("MB", 1e9)):
         if count < limit:
             return f"{count / (limit / 1e3):.3g} {unit}"
@@ -160,7 +172,7 @@ def amount(count: int) -> str:
 
 
 def own_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> Cost | None:
-    """The user's own figure for a finding, of the example that fits it; by code of the rule.
+    """Return the user's own figure for a finding, of the example that fits it; by code of the rule.
 
     Of two devices that of the shipped figure counts.
     """
@@ -174,7 +186,7 @@ def own_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> Cost | None:
 
 
 def own_cost_of(finding: Finding, own: Mapping[str, Sequence[Cost]]) -> str:
-    """What a finding costs on the user's machine in words, empty when that was not measured there."""
+    """Return what a finding costs on the user's machine in words, empty when that was not measured there."""
     cost = own_of(finding, own)
     if cost is None:
         return ""

@@ -15,7 +15,7 @@ _UNFINISHED = "\\ No newline at end of file\n"
 
 
 def render(context: Context) -> str:
-    """The diffs of all fixed files by name, fit for ``patch -p0``; for a terminal controls are made visible."""
+    """Return the diffs of all fixed files by name, fit for ``patch -p0``; for a terminal controls are made visible."""
     files = sorted(context.fixed.items())
     lines = (line for name, file in files for line in _diffs(name, file))
     if not context.terminal:
@@ -24,13 +24,13 @@ def render(context: Context) -> str:
 
 
 def shown(name: str, before: Source, after: Source, *, color: bool) -> list[str]:
-    """The diff between two texts of a file in lines for a terminal."""
+    """Return the diff between two texts of a file in lines for a terminal."""
     lines = _diffs(name, FixedFile(before, after, ()))
     return [_for_terminal(line, color).removesuffix("\n") for line in lines]
 
 
 def obeyed(context: Context) -> Iterator[str]:
-    """The files whose diffs hold a line that a service that shows them may take for a command.
+    """Yield the files whose diffs hold a line that a service that shows them may take for a command.
 
     It cannot be written otherwise: a diff that is applied has to be exact.
     """

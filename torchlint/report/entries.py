@@ -58,7 +58,7 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def group_of(finding: Finding) -> str:
-    """Return an id that findings share which one cure mends; it stays the same when lines move."""
+    """Return an id shared by the findings that one cure mends; it stays the same when lines move."""
     from hashlib import blake2b  # for programs alone
 
     return blake2b(repr(_cure(finding)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -15,7 +15,7 @@ _NUMBER_SIGNS = regex(r"##(?=\[|vso\[)", re.IGNORECASE)
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""``text`` on one line, unsafe characters but those in ``keep`` as escapes: ``\n``, ``\x1b``, ``\u202e``."""
+    r"""Return ``text`` on one line, with escapes for unsafe characters but those in ``keep``: ``\n``, ``\u202e``."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_show(char) if char not in keep else char for char in text)
@@ -30,7 +30,7 @@ def _show(char: str) -> str:
 
 
 def defused(text: str) -> str:
-    r"""Lines for people, which a service that runs torchlint may read for commands: none of them is one.
+    r"""Return lines for people, none of which is a command to the service that runs torchlint.
 
     GitHub takes a line that begins with ``::`` for a command, and it and Azure one with ``##[`` or ``##vso[`` anywhere;
     a file may be called so.
@@ -39,22 +39,24 @@ def defused(text: str) -> str:
 
 
 def is_obeyed(text: str) -> bool:
-    """Whether a service that reads lines may take one of them for a command."""
+    """Return whether a service that reads lines may take one of them for a command."""
     return bool(_NUMBER_SIGNS.search(text) or _COLONS.search(text))
 
 
 def defused_json(text: str) -> str:
-    """JSON that says the same, and no part of which is a command to a service that reads its lines."""
+    """Return equal JSON, no part of which is a command to a service that reads its lines."""
     return _NUMBER_SIGNS.sub(r"#\\u0023", text)
 
 
 def defused_xml(text: str) -> str:
-    """XML that says the same, and no part of which is a command to a service that reads its lines."""
+    """Return equal XML, no part of which is a command to a service that reads its lines."""
     return _NUMBER_SIGNS.sub("#&#35;", _COLONS.sub(r"\1\2&#58;", text))
 
 
 def encodable(text: str) -> str:
-    r"""``text`` with lone surrogates, which stand for bytes of a file name that is not UTF-8, as escapes: ``\udcff``.
+    r"""Return ``text`` with lone surrogates as escapes: ``\udcff``.
+
+    They stand for bytes of a file name that is not UTF-8.
 
     JSON could carry them, but many of its readers refuse what they cannot write as UTF-8.
     """

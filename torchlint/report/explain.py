@@ -73,23 +73,23 @@ def explain(rule: type[Rule], figures: Sequence[Cost], counts: Sequence[Counted]
 
 
 def option_line(option: Option[Any]) -> str:
-    """``allow: names that may grow (a list of strings; default [])``, in Markdown."""
+    """Describe an option in Markdown: ``allow: names that may grow (a list of strings; default [])``."""
     return f"`{option.name}`: {option.text} ({option.kind}; default `{json.dumps(option.plain)}`)"
 
 
 def as_markdown(explanations: Sequence[Explanation]) -> str:
-    """One Markdown document of all the rules."""
+    """Return one Markdown document of all the rules."""
     return "\n".join(_markdown(explanation) for explanation in explanations)
 
 
 def as_json(explanations: Sequence[Explanation], *, single: bool) -> str:
-    """A JSON array of all the rules, or one object for a ``single`` one."""
+    """Return a JSON array of all the rules, or one object for a ``single`` one."""
     objects = [_object(explanation) for explanation in explanations]
     return json.dumps(objects[0] if single else objects, indent=2) + "\n"
 
 
 def as_text(explanations: Sequence[Explanation], *, color: bool, unicode: bool, width: int) -> str:
-    """Text for people, of at most ``width`` cells a line."""
+    """Return text for people, of at most ``width`` cells a line."""
     pen = Pen(color, UNICODE if unicode else ASCII, width)
     return "\n".join("".join(f"{line}\n" for line in _page(explanation, pen)) for explanation in explanations)
 
@@ -107,7 +107,7 @@ def _markdown(explanation: Explanation) -> str:
 
 
 def counts_as_markdown(counts: Sequence[Counted]) -> str:
-    """A table of the events before and after."""
+    """Return a table of the events before and after."""
     return "\n".join(_markdown_table(EVENTS, map(_event_cells, counts)))
 
 
@@ -208,7 +208,7 @@ class Pen:
     width: int
 
     def lines(self, drawing: RenderableType, indent: int = 0) -> list[str]:
-        """The lines of a drawing without blank ones at its ends, each at most ``width`` cells wide."""
+        """Return the lines of a drawing without blank ones at its ends, each at most ``width`` cells wide."""
         from rich.console import Console
         from rich.theme import Theme
 

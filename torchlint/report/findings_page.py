@@ -36,7 +36,7 @@ _FILTERS = {
 
 
 def render(context: Context) -> str:
-    """The whole page; without its script every finding is in sight."""
+    """Return the whole page; without its script every finding is in sight."""
     found = entries(context.findings)
     numbers = {id(finding): number for number, finding in enumerate(context.findings, 1)}
     body = [f"<p>{text(summary(context))}</p>"]

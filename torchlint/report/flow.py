@@ -11,12 +11,12 @@ from torchlint.rule import Finding, Hop
 
 
 def flow_of(finding: Finding) -> list[str]:
-    """Each statement with its place: ``:52 return losses``, and in another file ``train.py:90 log(losses)``."""
+    """Return each statement with its place: ``:52 return losses``, and in another file ``train.py:90 log(losses)``."""
     return [f"{_place(hop, finding)} {visible(hop.name)}" for hop in finding.flow]
 
 
 def brief_flow_of(finding: Finding, width: int, signs: Signs) -> str:
-    """On one line the whole way, or as much of its beginning as fits before the use, or the use alone."""
+    """Return the path of a value on one line, or as much of its beginning as fits, or the use alone."""
     *between, use = flow_of(finding)
     arrow, dots = f" {signs.arrow} ", signs.dots
     for kept in range(len(between), -1, -1):

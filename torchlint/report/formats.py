@@ -56,7 +56,7 @@ class Renderer(Protocol):
 
 
 def renderer(name: str) -> Renderer:
-    """The function of a format. Its module is imported when there is something to render."""
+    """Return the function of a format. Its module is imported when there is something to render."""
 
     def render(context: Context) -> str:
         return "" if name in OF_FINDINGS and not context.findings else _rendered(name, context)

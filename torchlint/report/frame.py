@@ -29,13 +29,13 @@ class Canvas:
     inline: bool = False
 
     def room(self, line: str, beside: int = 0) -> int:
-        """The cells that a line may take beside others; as many as it needs where nothing is cut."""
+        """Return the cells that a line may take beside others; as many as it needs where nothing is cut."""
         # A tab takes four cells at most, and an escaped character ten.
         return self.width - beside if self.cuts else max(self.width, 10 * len(line))
 
 
 def frame(finding: Finding, table: LineTable, canvas: Canvas, underline: str) -> list[Text]:
-    """The lines of the frame, none wider than the canvas; empty when the finding points outside of the text.
+    """Return the lines of the frame, none wider than the canvas; empty when the finding points outside of the text.
 
     A span that is all of its only row has no underline, and of a long one the first row is shown.
     """

@@ -52,7 +52,7 @@ _AROUND = 8
 
 
 def render(context: Context) -> str:
-    """What commands would gain, the entries, the costliest first, and a last line that sums up.
+    """Return what commands would gain, the entries, the costliest first, and a last line that sums up.
 
     No line is wider than ``context.width`` cells, but for the last where the text does not go to a terminal. Where the
     context says that nothing is to be cut, names of files and lines of code may be wider.
@@ -78,7 +78,7 @@ def render(context: Context) -> str:
 
 
 def heading(entry: ReportEntry, context: Context) -> str:
-    """What is slow, where, how often it runs, and what it costs: an entry without its code, which a diff shows."""
+    """Return the head of an entry: what is slow, where, how often it runs and what it costs, without its code."""
     signs = UNICODE if context.unicode else ASCII
     canvas = Canvas(signs, context.width, _painter(context.color), context.cuts, context.color)
     finding, width = entry.lead, canvas.width - _TEXT

@@ -19,7 +19,7 @@ _MOST = 2
 
 
 def header(context: Context, width: int) -> list[str]:
-    """At most two lines of at most ``width`` cells: a command, how much it fixes, and what that gains where it fits."""
+    """Return at most two lines of ``width`` cells: a command, how much it fixes, and, if it fits, what that gains."""
     shown = offers(context)[:_MOST]
     room = max((len(offer.command) for offer in shown), default=0)
     lines = []

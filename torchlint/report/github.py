@@ -18,7 +18,7 @@ _SHOWN = 10
 
 
 def render(context: Context) -> str:
-    """The ten worst findings of each level as annotations, then one notice that counts the others."""
+    """Return the ten worst findings of each level as annotations, then one notice that counts the others."""
     ranked = worst_first(context.findings)
     shown = _first(ranked, dict.fromkeys(Level, _SHOWN))
     if len(shown) < len(ranked):

@@ -15,7 +15,7 @@ _SEVERITIES = {Level.ERROR: "critical", Level.WARNING: "major", Level.NOTE: "min
 
 
 def render(context: Context) -> str:
-    """A JSON array of issues. The fingerprints are unique, and stay when lines move."""
+    """Return a JSON array of issues. The fingerprints are unique, and stay when lines move."""
     return json.dumps(list(_issues(context)), indent=2) + "\n"
 
 

@@ -11,7 +11,7 @@ from torchlint.rule import Finding
 
 
 def render(context: Context) -> str:
-    """For each file its name, then ``row:col CODE [*] message; hot: why`` for each finding, in columns."""
+    """Return each file's name, then ``row:col CODE [*] message; hot: why`` for each of its findings, in columns."""
     groups = groupby(context.findings, key=lambda finding: finding.path)
     return "".join(_group(context, path, list(findings)) for path, findings in groups)
 

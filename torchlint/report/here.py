@@ -18,7 +18,7 @@ _PLACE = regex(r"([^\s:()]+\.(?:py|pyi|ipynb))(?=:\d)")
 
 
 def seen_from_here(context: Context) -> Context:
-    """The context with all names of files relative to the working folder, absolute where a file is outside of it.
+    """Return the context with file names relative to the working folder, absolute where a file is outside of it.
 
     What it gives back is seen from there already: to ask a second time changes nothing.
     """
@@ -67,7 +67,7 @@ def _renamed(text: str, shown: Callable[[str], str]) -> str:
 
 
 def why_from_here(why: Why, shown: Callable[[str], str]) -> Why:
-    """The same answer with files by the names that ``shown`` gives them."""
+    """Return the same answer with files by the names that ``shown`` gives them."""
 
     def named(hop: Hop) -> Hop:
         return replace(hop, path=shown(hop.path))

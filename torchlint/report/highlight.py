@@ -23,7 +23,7 @@ _CLASSES = (
 
 
 def highlighted(table: LineTable) -> list[list[Token]]:
-    """The tokens of each line of a text; a line that the lexer reads otherwise has no colours."""
+    """Return the tokens of each line of a text; a line that the lexer reads otherwise has no colours."""
     from pygments.lexers.python import PythonLexer
 
     whole = "\n".join(table.line(row) for row in range(1, table.rows + 1))
@@ -45,7 +45,7 @@ def highlighted(table: LineTable) -> list[list[Token]]:
 
 
 def as_html(tokens: Sequence[Token], start: int = 0, end: int = 0) -> str:
-    """A line as HTML; the code points from ``start`` to ``end`` are marked."""
+    """Return a line as HTML; the code points from ``start`` to ``end`` are marked."""
     marked = [False, True, False]
     parts = []
     for place, piece in zip(marked, _cut(tokens, start, end), strict=True):

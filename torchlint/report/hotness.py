@@ -20,7 +20,7 @@ _Line = tuple[str, str]
 
 
 def render(place: str, why: Why, *, color: bool, unicode: bool, width: int) -> str:
-    """All ways that make a line hot, the most frequent first, and what limits it; or why it is not hot.
+    """Return all ways that make a line hot, the most frequent first, and what limits it; or why it is not hot.
 
     No line is wider than ``width`` cells, but for a path or name that is.
     """

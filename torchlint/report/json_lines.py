@@ -9,5 +9,5 @@ from torchlint.report.context import Context
 
 
 def render(context: Context) -> str:
-    """One JSON object a line, in order; no line is longer than its finding needs."""
+    """Return one JSON object a line, in order; no line is longer than its finding needs."""
     return "".join(f"{json.dumps(as_object(context, finding))}\n" for finding in context.findings)

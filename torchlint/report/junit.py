@@ -16,7 +16,9 @@ _NOT_XML = regex("[\ufffe\uffff]")
 
 
 def render(context: Context) -> str:
-    """An XML document. A finding below the level that fails a run is a test that passed and has something to say.
+    """Return an XML document.
+
+    A finding below the level that fails a run is a test that passed and has something to say.
 
     A run without findings holds one passed test, because readers take an empty report for a broken one.
     """

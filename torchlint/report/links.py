@@ -9,7 +9,7 @@ from torchlint.report.context import Context
 
 
 def url_of(context: Context, name: str) -> str:
-    """The address of a file of the run; empty where the terminal knows no links, and for standard input."""
+    """Return the address of a file of the run; empty where the terminal knows no links, and for standard input."""
     if not context.links or name == "-":
         return ""
     from urllib.parse import quote  # for terminals with links alone
@@ -20,5 +20,5 @@ def url_of(context: Context, name: str) -> str:
 
 
 def linked(text: str, url: str) -> str:
-    """Text that leads to an address; without one the text as it is."""
+    """Return text linked to an address; without one the text as it is."""
     return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if url else text

@@ -15,7 +15,7 @@ _SEVERITIES = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "advi
 
 
 def render(context: Context) -> str:
-    """One message for each finding, and one for each file that ``--fix`` would change, with both of its texts.
+    """Return one message for each finding, and one for each file that ``--fix`` would change, with both of its texts.
 
     The runner writes whole files, so the fixes of a file come together or would undo each other.
     """

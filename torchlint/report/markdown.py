@@ -27,7 +27,7 @@ _HEADS = ("", "Rule", "What", "Where", "How often", "Cost", "Fix")
 
 
 def render(context: Context) -> str:
-    """A heading, the summary, what commands gain, a table of the entries, the costliest first, and details."""
+    """Return a heading, the summary, what commands gain, a table of the entries, the costliest first, and details."""
     lines = ["### torchlint", "", _plain(summary(context)), "", *_gone(context)]
     found = entries(context.findings)
     if not found:

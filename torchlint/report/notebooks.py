@@ -13,7 +13,7 @@ from torchlint.sources.text import Source
 
 
 def in_cells(context: Context) -> Context:
-    """The context with each cell as a file of its own, ``nb.ipynb:cell 3``, whose rows count from the cell's first."""
+    """Return the context with each cell as a file, ``nb.ipynb:cell 3``, whose rows count from the cell's first."""
     notebooks = _notebooks(context)
     if not notebooks:
         return context
@@ -33,7 +33,7 @@ def in_cells(context: Context) -> Context:
 
 
 def on_disk(context: Context) -> Context:
-    """The context with the rows that an editor of the file counts, and the cell in the message; without fixes."""
+    """Return the context with the rows that an editor of the file counts and the cell in the message, without fixes."""
     notebooks = _notebooks(context)
     if not notebooks:
         return context

@@ -25,8 +25,11 @@ class Offer:
 
 
 def mark_of(context: Context, finding: Finding) -> str:
-    """``[*]`` where ``--fix`` applies the fix, ``[rounding]`` where that must be accepted, ``[unsafe]`` where a fix
-    rests on an assumption; empty without a fix that a command applies."""
+    """Return the mark for what applies the fix; empty without a fix that a command applies.
+
+    ``[*]`` if ``--fix`` does, ``[rounding]`` if that must be accepted, ``[unsafe]`` if the fix rests on an
+    assumption.
+    """
     fix = finding.fix
     if fix is None or fix.applicability is Applicability.DISPLAY:
         return ""
@@ -36,7 +39,10 @@ def mark_of(context: Context, finding: Finding) -> str:
 
 
 def offers(context: Context) -> list[Offer]:
-    """The commands that fix something: ``--fix``, those for named changes, those that gain most first, and the rest."""
+    """Return the commands that fix something.
+
+    ``--fix`` comes first, then those for named changes that gain most, then the rest.
+    """
     by_mark: dict[str, list[Finding]] = defaultdict(list)
     for finding in context.findings:
         if mark := mark_of(context, finding):
@@ -51,5 +57,5 @@ def _gain(offer: Offer) -> float:
 
 
 def command_of(mark: str) -> str:
-    """The options that fix what has a mark."""
+    """Return the options that fix what has a mark."""
     return {_SAFE: FIX, _ASSUMED: f"{FIX} --unsafe-fixes"}.get(mark, f"{FIX} --accept {mark[1:-1]}")

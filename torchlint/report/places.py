@@ -19,7 +19,7 @@ from torchlint.rule import Finding
 
 
 def places(entry: ReportEntry, context: Context, canvas: Canvas, width: int) -> list[Text]:
-    """Lines such as ``agent.py:6:15, 9:15``: every place, those of the lead's file first.
+    """Return lines such as ``agent.py:6:15, 9:15``: every place, those of the lead's file first.
 
     Where lines are cut, and not every place is wanted, those of the lead's file that fit on one line, and how many more
     there are.

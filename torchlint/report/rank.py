@@ -14,7 +14,7 @@ _WAIT_US = 4.8
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors, then warnings, then notes; in each by what is lost, then by path and place.
+    """Sort findings: errors, warnings, notes; in each by what is lost, then by path and place.
 
     What a profile was joined to comes with the costliest first, and keeps that order.
     """
@@ -25,17 +25,17 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def severity(finding: Finding) -> int:
-    """Order by level: 0 for errors, 1 for warnings, 2 for notes."""
+    """Return the order of a level: 0 for errors, 1 for warnings, 2 for notes."""
     return _SEVERITY[finding.level]
 
 
 def loss(finding: Finding) -> float:
-    """Microseconds lost per environment step, in time and in events on a GPU, as a yardstick for sorting only."""
+    """Return microseconds lost per environment step, in time and in events on a GPU; a yardstick for sorting only."""
     return time_lost(finding) + _events_lost(finding)
 
 
 def time_lost(finding: Finding) -> float:
-    """Microseconds lost per environment step, as a yardstick for sorting only.
+    """Return the microseconds lost per environment step, as a yardstick for sorting only.
 
     Each frequency counts as ten times as often as the next lower one: 5 us a step outweigh 40 us an update.
     """
@@ -59,7 +59,7 @@ def _paid(frequency: Frequency, unit: str) -> Frequency:
 
 
 def per_step(microseconds: float, frequency: Frequency) -> float:
-    """What is lost at a frequency, weighed as a loss in each step of the environment."""
+    """Return what is lost at a frequency, weighed as a loss in each step of the environment."""
     return microseconds * 10.0 ** (frequency - Frequency.STEP)
 
 

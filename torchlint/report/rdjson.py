@@ -15,7 +15,7 @@ _SEVERITIES = {Level.ERROR: "ERROR", Level.WARNING: "WARNING", Level.NOTE: "INFO
 
 
 def render(context: Context) -> str:
-    """One JSON object with all findings. Columns are 1-based and count bytes of UTF-8."""
+    """Return one JSON object with all findings. Columns are 1-based and count bytes of UTF-8."""
     diagnostics = [_diagnostic(context, finding) for finding in context.findings]
     report = {"source": {"name": "torchlint"}, "severity": "WARNING", "diagnostics": diagnostics}
     return json.dumps(report, indent=2) + "\n"

@@ -25,7 +25,7 @@ _RESULTS = 25_000
 
 
 def render(context: Context) -> str:
-    """A log with one run. Columns are 1-based UTF-16 code units, paths relative to the repository."""
+    """Return a log with one run. Columns are 1-based UTF-16 code units, paths relative to the repository."""
     found = worst_first(context.findings)[:_RESULTS]
     codes = sorted({finding.code for finding in found})
     names = {finding.code: finding for finding in found}

@@ -9,7 +9,7 @@ from torchlint.report.context import Context
 
 
 def render(context: Context) -> str:
-    """A line for each rule, the most frequent first: how many findings, of which ``--fix`` would fix ``[n]``."""
+    """Return a line for each rule, the most frequent first: how many findings, of which ``--fix`` would fix ``[n]``."""
     rows = _rows(context)
     if not rows:
         return ""
@@ -26,7 +26,7 @@ def render(context: Context) -> str:
 
 
 def render_json(context: Context) -> str:
-    """The same as a JSON array of objects with ``code``, ``name``, ``count`` and ``fixable``."""
+    """Return the same as a JSON array of objects with ``code``, ``name``, ``count`` and ``fixable``."""
     rows = [
         {"code": code, "name": name, "count": number, "fixable": fixable}
         for number, fixable, code, name in _rows(context)

@@ -32,7 +32,7 @@ Root = tuple[str, int, str]
 
 
 def total(findings: Sequence[Finding]) -> str:
-    """What the findings cost together: ``about 310 us per environment step at the sizes measured (CPU)``.
+    """Return what the findings cost together: ``about 310 us per environment step at the sizes measured (CPU)``.
 
     With several training loops each has its own sum, the costliest first, for no one runs them together. Every finding
     counts once per step or update, also one in an inner loop, and of methods that one call may mean only those of one
@@ -47,7 +47,7 @@ def total(findings: Sequence[Finding]) -> str:
 
 
 def in_dearest_loop(findings: Iterable[Finding]) -> str:
-    """What findings cost in the training loop in which that is most: ``about 130 us per environment step``.
+    """Return the cost of findings in the training loop where it is highest: ``about 130 us per environment step``.
 
     On the CPU where it was measured there; empty when nothing hot was measured.
     """
@@ -70,7 +70,7 @@ def _total_on(device: str, findings: Iterable[Finding]) -> str:
 
 
 def time_on(device: str) -> Amount:
-    """The microseconds that findings cost on a device, of those of which it is known how they add up."""
+    """Return the microseconds that findings cost on a device, by those that are known to add up."""
 
     def amount(finding: Finding) -> float:
         cost = finding.cost
@@ -81,7 +81,10 @@ def time_on(device: str) -> Amount:
 
 
 def by_loop(findings: Iterable[Finding], amount: Amount) -> list[tuple[Sums, Root]]:
-    """What findings cost in each training loop, the costliest first; loops in which nothing counts are left out."""
+    """Return the cost of findings in each training loop, costliest first.
+
+    Loops in which nothing counts are left out.
+    """
     roots: dict[Root, _Code] = {}
     for finding in findings:
         each, when = amount(finding), _ROUNDS.get(finding.hot.frequency)
@@ -104,7 +107,7 @@ class _Code:
     calls: dict[tuple[tuple[int, int], str, int, str], _Code] = field(default_factory=dict)
 
     def sums(self) -> Sums:
-        """What it costs with all that it calls; of methods that one call may mean the costliest alone."""
+        """Return the cost with all callees; of several methods that one call may mean, the costliest counts."""
         found = dict(self.own)
         choices: dict[tuple[object, ...], Sums] = {}
         for (at, path, row, name), code in self.calls.items():
@@ -127,7 +130,10 @@ def _told(sums: Sums) -> str:
 
 
 def in_words(sums: Sums, told: Callable[[float], str], *, brief: bool = False) -> str:
-    """``310 us per environment step and 1.5 ms per gradient update``; ``brief``: ``310 us per step``."""
+    """Describe time lost: ``310 us per environment step and 1.5 ms per gradient update``.
+
+    ``brief``: ``310 us per step``.
+    """
     words = _BRIEF if brief else _WORDS
     return " and ".join(f"{told(sums[when])} per {word}" for when, word in words.items() if when in sums)
 

@@ -68,7 +68,7 @@ def point(
 
 
 def as_text(points: Sequence[Point], commits: int, *, color: bool, unicode: bool, width: int) -> str:
-    """A bar for each commit, the first one first; no line is wider than ``width`` cells."""
+    """Return a bar for each commit, the first one first; no line is wider than ``width`` cells."""
     most = max((each.findings for each in points), default=0)
     digits = len(str(most))
     costs = [each.cost for each in points]
@@ -129,7 +129,7 @@ def _painted(told: str, style: str) -> str:
 
 
 def as_json(points: Sequence[Point]) -> str:
-    """A JSON array, an object for each commit, the first one first."""
+    """Return a JSON array, an object for each commit, the first one first."""
     return json.dumps([_row(each) for each in points], indent=2) + "\n"
 
 
@@ -165,7 +165,7 @@ code { font-family: ui-monospace, monospace; font-size: .88rem; }
 
 
 def as_svg(points: Sequence[Point]) -> str:
-    """A drawing of the findings over time that needs nothing from elsewhere, light and dark."""
+    """Return a drawing of the findings over time that needs nothing from elsewhere, light and dark."""
     drawn = _drawing(points, "Findings", lambda each: float(each.findings), lambda value: f"{value:g}")
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
         "\n", f"\n<style>{_PLAIN}</style>\n", 1
@@ -173,7 +173,7 @@ def as_svg(points: Sequence[Point]) -> str:
 
 
 def as_html(points: Sequence[Point], commits: int, name: str) -> str:
-    """A page with the drawings and a table of the commits, which needs no network and no script."""
+    """Return a page with the drawings and a table of the commits, which needs no network and no script."""
     body = [
         f"<p>{text(_sum(points, commits))}</p>",
         "<h2>Findings</h2>",

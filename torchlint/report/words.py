@@ -14,7 +14,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 def with_reasons(finding: Finding) -> str:
-    """The message, why the line is hot, and what the smell costs."""
+    """Return the message, why the line is hot, and what the smell costs."""
     parts = [finding.message]
     if finding.hot.told:
         parts.append(f"hot: {finding.hot.describe()}")

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def expression(source: str) -> cst.BaseExpression:
-    """The node of an expression given as source text."""
+    """Return the node of an expression given as source text."""
     return cst.parse_expression(source)
 
 
 def source(node: cst.CSTNode) -> str:
-    """The source text of a node."""
+    """Return the source text of a node."""
     return cst.Module([]).code_for_node(node)
 
 
 def module_for(site: Site, module: str, usual: str) -> tuple[str, tuple[str, ...]]:
-    """The name to write for a module, and the import that the file still needs (``("numpy as np",)`` or none)."""
+    """Return the name to write for a module, and the import that the file needs: ``("numpy as np",)`` or none."""
     bound = site.names.module(module)
     if bound is not None:
         return bound, ()
@@ -32,14 +32,14 @@ def module_for(site: Site, module: str, usual: str) -> tuple[str, tuple[str, ...
 
 
 def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
-    """The argument ``name=value``."""
+    """Return the argument ``name=value``."""
     tight = cst.SimpleWhitespace("")
     equal = cst.AssignEqual(whitespace_before=tight, whitespace_after=tight)
     return cst.Arg(value=bare_star_safe(value), keyword=cst.Name(name), equal=equal)
 
 
 def only_reads(site: Site, node: cst.CSTNode) -> bool:
-    """Whether evaluating an expression does nothing but read, so that it may as well be left out.
+    """Return whether evaluating an expression does nothing but read, so that it may as well be left out.
 
     Names, attributes, constants, ``torch.device(...)``, and the device or dtype of a network's parameters.
     """
@@ -60,19 +60,19 @@ def only_reads(site: Site, node: cst.CSTNode) -> bool:
 
 
 def bare_star_safe(value: cst.BaseExpression) -> cst.BaseExpression:
-    """A value that can stand as an argument: an assignment expression gets parentheses."""
+    """Return a value that can stand as an argument: an assignment expression gets parentheses."""
     if isinstance(value, cst.NamedExpr) and not value.lpar:
         return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return value
 
 
 def call_of(function: str, *arguments: cst.BaseExpression) -> cst.Call:
-    """The call of a function, given as source text, with positional arguments."""
+    """Return the call of a function, given as source text, with positional arguments."""
     return cst.Call(func=expression(function), args=[cst.Arg(value=argument) for argument in arguments])
 
 
 def keyword_of(call: cst.Call, name: str) -> cst.BaseExpression | None:
-    """The value of a keyword argument that the call spells out, else ``None``."""
+    """Return the value of a keyword argument that the call spells out, else ``None``."""
     for argument in call.args:
         if argument.keyword is not None and argument.keyword.value == name:
             return argument.value
@@ -80,7 +80,7 @@ def keyword_of(call: cst.Call, name: str) -> cst.BaseExpression | None:
 
 
 def with_keyword(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
-    """The call with ``name=value``, in place of the argument of that name or after all others.
+    """Return the call with ``name=value``, in place of the argument of that name or after all others.
 
     A new last argument goes on a line of its own where the others do.
     """
@@ -93,7 +93,7 @@ def with_keyword(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Ca
 
 
 def with_arguments(call: cst.Call, index: int, added: Sequence[cst.Arg]) -> cst.Call:
-    """The call with more arguments after the one at an index.
+    """Return the call with more arguments after the one at an index.
 
     They go on lines of their own where the others do; a comment stays with its argument.
     """
@@ -119,7 +119,7 @@ def with_arguments(call: cst.Call, index: int, added: Sequence[cst.Arg]) -> cst.
 
 
 def without_keyword(call: cst.Call, name: str) -> cst.Call:
-    """The call without ``name=...``; the argument before a last one that goes takes over what stood after it."""
+    """Return the call without ``name=...``; the argument before a last one that goes takes over what stood after it."""
     kept = [argument for argument in call.args if argument.keyword is None or argument.keyword.value != name]
     if kept and len(kept) < len(call.args) and kept[-1] is not call.args[-1]:
         last = call.args[-1]
@@ -136,7 +136,7 @@ def _renewed(argument: cst.Arg, name: str, value: cst.BaseExpression) -> cst.Arg
 
 
 def on_top(base: cst.BaseExpression, links: Iterable[Link]) -> cst.BaseExpression:
-    """The methods and subscripts of a chain on top of another expression."""
+    """Return the methods and subscripts of a chain on top of another expression."""
     for link in links:
         match link.node:
             case cst.Subscript():
@@ -147,7 +147,7 @@ def on_top(base: cst.BaseExpression, links: Iterable[Link]) -> cst.BaseExpressio
 
 
 def in_place_of(old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
-    """The new expression with the parentheses of the old one, which may hold its line breaks together."""
+    """Return the new expression with the parentheses of the old one, which may hold its line breaks together."""
     if old is new or not old.lpar or new.lpar:
         return new
     return new.with_changes(lpar=old.lpar, rpar=old.rpar)

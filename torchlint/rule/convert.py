@@ -90,7 +90,7 @@ _UNPROVEN = Conversion(proven=False)
 
 
 def conversion(site: Site, link: Link, torch: str) -> Conversion | None:
-    """What a link of a chain converts to, ``None`` when to nothing. ``torch`` is the module's name there."""
+    """Return what a link of a chain converts to, ``None`` when to nothing. ``torch`` is the module's name there."""
     if not isinstance(link.node, cst.Call):
         return None
     if link.name == "to":
@@ -157,7 +157,10 @@ def _cuda(site: Site, call: cst.Call) -> Conversion:
 
 
 def is_int(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether an expression is proven an int: a literal, ``len(x)``, or a length: ``x.shape[0]``, ``x.size(0)``."""
+    """Return whether an expression is proven an int.
+
+    A literal, ``len(x)``, or a length: ``x.shape[0]``, ``x.size(0)``.
+    """
     value = site.values.of(node)
     if value.known:
         return value.kind is Kind.NUMBER and value.dtype == "int"
@@ -178,24 +181,24 @@ def _names_device(site: Site, node: cst.BaseExpression) -> bool:
 
 
 def legacy_dtype(name: str, torch: str, default: str = "get_default_dtype()") -> cst.BaseExpression:
-    """The dtype of what a legacy constructor makes; ``default``: the default dtype, in words of the module."""
+    """Return the dtype of what a legacy constructor makes; ``default``: the default dtype, in words of the module."""
     return expression(f"{torch}.{LEGACY_CONSTRUCTORS[name] or default}")
 
 
 def legacy_device(name: str) -> cst.BaseExpression:
-    """The device on which a legacy constructor makes its tensors."""
+    """Return the device on which a legacy constructor makes its tensors."""
     return expression('"cuda"' if name.startswith("torch.cuda.") else '"cpu"')
 
 
 def is_view(site: Site, link: Link) -> bool:
-    """Whether a link only reshapes all of a tensor, so that a conversion may as well come before it."""
+    """Return whether a link only reshapes all of a tensor, so that a conversion may as well come before it."""
     if isinstance(link.node, cst.Subscript):
         return all(keeps_everything(site, element.slice) for element in link.node.slice)
     return link.name in _VIEWS and site.calls.is_plain(link.node)
 
 
 def keeps_everything(site: Site, index: cst.BaseSlice) -> bool:
-    """Whether one place of a subscript is ``:``, ``...``, ``None`` or ``np.newaxis``."""
+    """Return whether one place of a subscript is ``:``, ``...``, ``None`` or ``np.newaxis``."""
     match index:
         case cst.Slice(lower=None, upper=None, step=None) | cst.Index(star=None, value=cst.Ellipsis()):
             return True
@@ -206,7 +209,7 @@ def keeps_everything(site: Site, index: cst.BaseSlice) -> bool:
 
 
 def move_after(site: Site, links: Sequence[Link], torch: str) -> Move | None:
-    """The first conversion of a chain, if it only moves the tensor to a proven device, after views at most."""
+    """Return the first conversion of a chain, if it only moves the tensor to a proven device, after views at most."""
     for count, link in enumerate(links):
         step = conversion(site, link, torch)
         if step is None and is_view(site, link):
@@ -218,7 +221,7 @@ def move_after(site: Site, links: Sequence[Link], torch: str) -> Move | None:
 
 
 def beneath(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[Link]]:
-    """What a chain of method calls and subscripts stands on, and its links, innermost first."""
+    """Return what a chain of method calls and subscripts stands on, and its links, innermost first."""
     links: list[Link] = []
     while True:
         match node:
@@ -234,7 +237,7 @@ def beneath(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[Link]]:
 
 
 def device_named(site: Site, node: cst.BaseExpression) -> Device:
-    """The device that an expression names, also one that ``conversion`` wrote for ``.cuda()`` and ``.cpu()``."""
+    """Return the device that an expression names, also one that ``conversion`` wrote for ``.cuda()`` and ``.cpu()``."""
     match node:
         case cst.SimpleString(value='"cuda"'):
             return Device.CUDA

@@ -27,7 +27,7 @@ class Setting:
 
 
 def settings_at(site: Site) -> Iterator[Setting]:
-    """The variables that a call or a target of an assignment sets; ``SETTING`` finds such sites."""
+    """Yield the variables that a call or a target of an assignment sets; ``SETTING`` finds such sites."""
     match site.node:
         case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
             value = site.flow.stored()

@@ -46,14 +46,14 @@ class PlainFix:
         return {**own, **dict(self.in_files)}
 
     def ways(self) -> Iterator[PlainFix]:
-        """Return the fix and those that are there in its place, each by itself, the first that is offered first."""
+        """Return the fix and its alternatives, each by itself, in the order in which they are offered."""
         fix: PlainFix | None = self
         while fix is not None:
             yield replace(fix, instead=None)
             fix = fix.instead
 
     def within(self, files: Container[str]) -> PlainFix | None:
-        """Return the fix, or the one in its place, that changes no other files than these; ``None``: there is none."""
+        """Return the fix or its alternative that changes no other files than these, ``None`` if there is none."""
         if all(name in files for name, _ in self.in_files):
             return self
         return self.instead.within(files) if self.instead is not None else None
@@ -66,7 +66,7 @@ class PlainFix:
         return Applicability.UNSAFE if self.may_change or self.assumes else Applicability.SAFE
 
     def accepted(self, unsafe_fixes: bool, accept: frozenset[Change]) -> bool:
-        """Whether ``--fix`` applies it for a user who takes unsafe fixes, or who accepts no more than these changes."""
+        """Return whether ``--fix`` applies the fix, by whether unsafe fixes are taken, and which changes."""
         if self.applicability is Applicability.UNSAFE:
             return unsafe_fixes or (not self.assumes and accept.issuperset(self.may_change))
         return self.applicability is Applicability.SAFE
@@ -248,7 +248,7 @@ class Finding:
     flow: tuple[Hop, ...] = ()
 
     def with_hops(self, place: Callable[[Hop], Hop]) -> Finding:
-        """Return the finding with every place that its hot path and its flow name put elsewhere."""
+        """Return the finding with every place of its hot path and its flow mapped to another."""
         hot = replace(self.hot, path=tuple(map(place, self.hot.path)))
         return replace(self, hot=hot, flow=tuple(map(place, self.flow)))
 

@@ -33,7 +33,10 @@ class Lazy:
 
 
 def formatted(site: Site, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What an expression makes text of: f-strings, ``%``, ``.format()``, ``str()`` and sums of these; else nothing."""
+    """Yield what an expression makes text of: f-strings, ``%``, ``.format()``, ``str()`` and sums of these.
+
+    Otherwise the result is empty.
+    """
     match node:
         case cst.FormattedString(parts=parts):
             yield from (part.expression for part in parts if isinstance(part, cst.FormattedStringExpression))
@@ -61,7 +64,10 @@ def _elements(node: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def lazy(site: Site, node: cst.BaseExpression) -> Lazy | None:
-    """The ``%`` format of an f-string or of ``text % values``; ``None`` where there is none with the same text."""
+    """Return the ``%`` format of an f-string or of ``text % values``.
+
+    The result is ``None`` where there is none with the same text.
+    """
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) and _is_text(node.left):
         return _split(site, node)
     values: list[cst.BaseExpression] = []

@@ -84,7 +84,7 @@ class Hotness:
         return bool(self.path) or not self.told
 
     def describe(self) -> str:
-        """One line for a message: ``once per environment step (train.py:88 loop → Agent.act)``."""
+        """Return one line for a message: ``once per environment step (train.py:88 loop → Agent.act)``."""
         if not self.path:
             return f"{self.phrase} ({NOT_PROVEN})" if not self.proven else self.phrase
         first, *rest = self.path

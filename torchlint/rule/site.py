@@ -41,49 +41,52 @@ class NameQuestions(Protocol):
     """What names mean, and where words stand."""
 
     def of(self, node: cst.CSTNode) -> str | None:
-        """The qualified name of a name or attribute through the imports (``torch.zeros``), else ``None``."""
+        """Return the qualified name of a name or attribute through the imports (``torch.zeros``), else ``None``."""
 
     def module(self, module: str) -> str | None:
-        """The name that a module is bound to at the node (``np`` for ``numpy``), ``None`` when it is not imported."""
+        """Return the name that a module is bound to at the node (``np`` for ``numpy``), ``None`` without an import."""
 
     def texts(self, node: cst.CSTNode) -> frozenset[str]:
-        """All texts that an expression may be, as far as literals say; a name may be an item of a literal list."""
+        """Return all texts that an expression may be, as far as literals say.
+
+        A name may be an item of a literal list.
+        """
 
     def in_file(self, word: str) -> bool:
-        """Whether the text of the file itself holds a word."""
+        """Return whether the text of the file itself holds a word."""
 
     def in_project(self, word: str) -> bool:
-        """Whether the text of a file that this one is connected with by imports holds a word."""
+        """Return whether the text of a file that this one is connected with by imports holds a word."""
 
 
 class ValueQuestions(Protocol):
     """What values are."""
 
     def of(self, node: cst.CSTNode) -> Value:
-        """What is known of an expression's value."""
+        """Return what is known of an expression's value."""
 
     def is_constant(self, node: cst.CSTNode) -> bool:
-        """Whether an expression has the same value on every call.
+        """Return whether an expression has the same value on every call.
 
         Literals, dtypes, devices, settings: attributes never rebound after ``__init__``, module constants, parameters
         that all callers give as one of these.
         """
 
     def is_mutated(self, node: cst.CSTNode) -> bool:
-        """Whether the name an expression is assigned to is changed in place later (``+=``, ``x[i] =``, ``add_``)."""
+        """Return whether the name an expression is assigned to is later changed in place (``+=``, ``add_``)."""
 
     def is_parameter(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is a parameter of the function that holds it."""
+        """Return whether an expression is a parameter of the function that holds it."""
 
     def maker(self, node: cst.CSTNode) -> str | None:
-        """The last word of the function that made a tensor on all ways to it, else ``None``.
+        """Return the last word of the function that made a tensor on all ways to it, else ``None``.
 
         ``softmax`` of ``F.softmax(x, -1)`` and ``nn.Softmax(-1)(x)``, also after ``gather``, indexing and ``squeeze``,
         behind names, and of calls of project functions and networks that end in one.
         """
 
     def is_unread(self, node: cst.CSTNode, index: int | None = None) -> bool:
-        """Whether nothing reads the local name that a value is assigned to.
+        """Return whether nothing reads the local name that a value is assigned to.
 
         ``index``: of a value that is unpacked, the name for that part of it.
         """
@@ -93,7 +96,7 @@ class FlowQuestions(Protocol):
     """Where values and control go."""
 
     def uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """Where the value of an expression goes: all ends it comes to; empty where nothing uses it.
+        """Return the sinks that the value of an expression reaches; empty if nothing uses it.
 
         ``within``: the ends that a rule allows. It is followed no further once it comes to another one, and what is
         given then holds that one, but perhaps not all.
@@ -103,17 +106,17 @@ class FlowQuestions(Protocol):
         """
 
     def graph_uses(self, node: cst.CSTNode, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """Where the autograd graph of a tensor goes: like ``uses``, but it ends where the graph does."""
+        """Return the sinks that the autograd graph of a tensor reaches: like ``uses``, up to where the graph ends."""
 
     def way(self, node: cst.CSTNode, *ends: Use, graph: bool = False) -> tuple[Hop, ...]:
-        """By which statements the value of an expression, or its autograd graph, comes to the first of some ends.
+        """Return the statements by which a value, or its autograd graph, reaches the first of some sinks.
 
         The statement of the expression itself is left out, so a value that is used there has no way; ``name`` of a hop
         is its line of code. For ``Report.flow``, which shows it.
         """
 
     def leaves_as_data(self, *, sealed: bool = False) -> bool:
-        """Of a ``with`` block or a decorated function: whether everything that leaves it is proven to hold no tensor.
+        """Return whether all that leaves a ``with`` block or a decorated function is proven to hold no tensor.
 
         Nothing returned, stored on an object, appended or passed to an unknown function may be a tensor; callees are
         followed, unknown ones make the answer false. Of any other node: of the function that holds it. ``sealed``: also
@@ -121,38 +124,38 @@ class FlowQuestions(Protocol):
         """
 
     def stored(self) -> cst.BaseExpression | None:
-        """Of a target of an assignment the expression that is stored there; ``None`` for unpacked tuples."""
+        """Return the expression that an assignment stores in a target; ``None`` for unpacked tuples."""
 
     def purpose(self) -> Purpose:
-        """What the branching is there for whose test the node is or stands in: raising, leaving a loop, blending."""
+        """Return what the branching whose test holds the node is for: raising, leaving a loop, blending."""
 
     def handles_error(self) -> bool:
-        """Whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""
+        """Return whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""
 
 
 class CallQuestions(Protocol):
     """Calls, their arguments, and what they reach."""
 
     def argument(self, call: cst.Call, position: int, keyword: str) -> cst.BaseExpression | None:
-        """The argument of a call by position or keyword, ``None`` when absent or hidden in a star argument."""
+        """Return the argument of a call by position or keyword, ``None`` when absent or hidden in a star argument."""
 
     def is_plain(self, call: cst.Call) -> bool:
-        """Whether the call has no star arguments."""
+        """Return whether the call has no star arguments."""
 
     def chain(self, node: cst.CSTNode) -> Sequence[Link]:
-        """The method calls and subscripts on top of an expression, innermost first.
+        """Return the method calls and subscripts on top of an expression, innermost first.
 
         Of the inner call in ``torch.zeros(3).unsqueeze(0)[None].to(d)`` the links ``unsqueeze``, ``[]``, ``to``.
         """
 
     def is_first(self, names: frozenset[str]) -> bool:
-        """Whether no call of one of these qualified names stands before the node in the connected files."""
+        """Return whether no call of one of these qualified names stands before the node in the connected files."""
 
     def arguments(self, name: str) -> Sequence[Sequence[Value]]:
-        """The values of the positional arguments of every call of a qualified name in the project."""
+        """Return the values of the positional arguments of every call of a qualified name in the project."""
 
     def reaches(self, names: frozenset[str]) -> bool:
-        """Whether the function that holds the node may run one of these, itself or through known callees.
+        """Return whether the function that holds the node may run one of these, itself or through known callees.
 
         ``names`` are qualified names (``torch.autograd.grad``) or names of methods (``backward``).
         """
@@ -162,17 +165,17 @@ class LoopQuestions(Protocol):
     """The loops around code."""
 
     def around(self, node: cst.CSTNode) -> Sequence[Loop]:
-        """The loops and comprehensions of the function that run an expression over and over, innermost first."""
+        """Return the loops and comprehensions of the function that run an expression over and over, innermost first."""
 
     def iterated(self, node: cst.CSTNode) -> str | None:
-        """Of a name that a loop binds, the last word of what the loop runs over, else ``None``.
+        """Return the last word of what a loop runs over that binds the name; ``None`` for other names.
 
         ``parameters`` in ``for p in net.parameters()`` and ``for n, p in net.named_parameters()``, ``params`` in
         ``for p in group["params"]``.
         """
 
     def grown(self, node: cst.CSTNode, *, anew: bool = False) -> str | None:
-        """What an expression is added to again and again, as source; ``None`` when nothing outlives the round.
+        """Return the accumulator that an expression is added to, as source; ``None`` when nothing outlives the round.
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of
         ``items.append((x, y))``, ``self.memory`` where a project function adds its parameter to its own ``memory``.
@@ -180,7 +183,7 @@ class LoopQuestions(Protocol):
         """
 
     def is_batchable(self, call: cst.Call) -> bool:
-        """Whether nothing that a call in a loop gives comes back to what it is given in later rounds.
+        """Return whether no result of a call in a loop reaches its arguments in later rounds.
 
         Also no environment steps in the innermost loop, no backward pass runs, and nothing leaves it early: its inputs
         could be collected and handed over together.
@@ -195,16 +198,19 @@ class HotnessQuestions(Protocol):
         """How often the node runs, and the path that makes it so."""
 
     def of(self, node: cst.CSTNode) -> Frequency:
-        """How often an inner expression runs: seldom where a debug flag stands before it (``self.debug and ...``)."""
+        """Return how often an inner expression runs.
+
+        It is seldom where a debug flag guards it (``self.debug and ...``).
+        """
 
     def acting(self) -> bool:
-        """Whether a loop that steps an environment runs the node, or a forward pass: not gradient updates alone."""
+        """Return whether the node is on the rollout path or in a forward pass, not only on the update path."""
 
     def covers_training(self) -> bool:
-        """Whether a ``with`` block, or what follows the node in its function, runs a training or rollout loop."""
+        """Return whether a block, or what follows the node in its function, runs a training or rollout loop."""
 
     def runs_anyway(self) -> bool:
-        """Whether nothing but the machine decides that the node runs: no flag, in its function and on one way to it.
+        """Return whether only the machine decides that the node runs: no flag guards it on at least one known path.
 
         False in tests, demos, profiling scripts, and in functions that nothing is known to call.
         """
@@ -214,37 +220,40 @@ class AutogradQuestions(Protocol):
     """Networks, and what autograd records."""
 
     def records(self) -> bool | None:
-        """Whether autograd records what runs at the node.
+        """Return whether autograd records what runs at the node.
 
         False where every known way to it holds ``no_grad`` or ``inference_mode``, in this function or in all callers,
         across files; true where a known way holds none; ``None`` where the callers are not known.
         """
 
     def has_graph(self, node: cst.CSTNode, *, trained: bool = False) -> bool | None:
-        """Whether a tensor is part of a recorded graph, not detached; ``trained``: of more than target networks."""
+        """Return whether a tensor is part of a recorded graph, not detached.
+
+        With ``trained``, a graph of target networks alone does not count.
+        """
 
     def run(self, node: cst.CSTNode) -> Run | None:
-        """What a call does that runs a network with parameters, ``None`` where it is not known to run one."""
+        """Return how a call runs a network with parameters, ``None`` where it is not known to run one."""
 
     def network(self, node: cst.CSTNode) -> Network:
-        """What is known of a module: whether it is trained, frozen, a target network, and its parts."""
+        """Return what is known of a module: whether it is trained, frozen, a target network, and its parts."""
 
 
 class DeviceQuestions(Protocol):
     """Where code may run."""
 
     def may_be_cuda(self) -> bool:
-        """Whether the node may run on an accelerator: false where the project, or its class, never leaves the CPU."""
+        """Return whether the node may run on an accelerator; false if the project or its class never leaves the CPU."""
 
 
 class CompileQuestions(Protocol):
     """What torch compiles."""
 
     def inside(self) -> bool:
-        """Whether the node stands in a function this project compiles with ``torch.compile``."""
+        """Return whether the node stands in a function this project compiles with ``torch.compile``."""
 
     def scripted(self) -> bool:
-        """Whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
+        """Return whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
 
 
 class Site(Protocol):
@@ -271,13 +280,13 @@ class Site(Protocol):
         """The statement that the node is, or of a test the statement that it decides."""
 
     def expression(self, node: cst.CSTNode) -> ast.expr | None:
-        """An expression of the statement as facts know it, ``None`` where the node is not an expression."""
+        """Return the ``ast`` twin of an expression of the statement, ``None`` if the node is not an expression."""
 
     def fact(self, kind: type[_Fact]) -> _Fact:
-        """The fact of a type about the project: one of ``torchlint.facts``, or one of the rule's own."""
+        """Return the fact of a type about the project: one of ``torchlint.facts``, or one of the rule's own."""
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node that holds this one, ``None`` at the statement."""
+        """Return the node that holds this one, ``None`` at the statement."""
 
     @property
     def names(self) -> NameQuestions:

@@ -24,7 +24,7 @@ class Level(enum.Enum):
     ERROR = "error"
 
     def at_least(self, other: Level) -> bool:
-        """Whether this level is as bad as another or worse."""
+        """Return whether this level is as bad as another or worse."""
         order = list(Level)
         return order.index(self) >= order.index(other)
 

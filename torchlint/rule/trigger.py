@@ -35,12 +35,12 @@ class Trigger:
         return f"Trigger of {self.rows()}"
 
     def rows(self) -> list[dict[str, object]]:
-        """The parts as plain data."""
+        """Return the parts as plain data."""
         return [part.row() for part in self.parts]
 
     @staticmethod
     def of_rows(rows: Iterable[Mapping[str, object]]) -> Trigger:
-        """Make the trigger that ``rows`` tells of."""
+        """Return the trigger that ``rows`` describes."""
         found = []
         for row in rows:
             part = object.__new__(_PARTS[str(row["part"])])
@@ -63,7 +63,7 @@ class Part(Trigger):
         super().__init__(self)
 
     def row(self) -> dict[str, object]:
-        """The part as plain data."""
+        """Return the part as plain data."""
         values = ((name, getattr(self, name)) for name in self.fields)
         plain = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in values}
         return {"part": type(self).__name__, **plain}

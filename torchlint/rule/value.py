@@ -100,7 +100,7 @@ class Value:
         return self.shaped if self.rank is None else self.rank > 0
 
     def item(self, key: str) -> Value | None:
-        """Of a named tuple, or a dict with literal keys, the value under a key; ``None``: it has none of that name."""
+        """Return the value under a key of a named tuple or a dict with literal keys; ``None`` if the key is missing."""
         return self.items[self.keys.index(key)] if key in self.keys else None
 
     @property

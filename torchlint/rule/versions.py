@@ -21,11 +21,11 @@ class Target:
     python: Version | None = None
 
     def concerned_by(self, torch: Version) -> bool:
-        """Whether what holds from a version of torch on holds for the project; in doubt it does."""
+        """Return whether what holds from a version of torch on holds for the project; in doubt it does."""
         return self.torch is None or self.torch >= torch
 
     def has(self, torch: Version, python: Version, *, stated: bool = False) -> bool:
-        """Whether these versions of torch and Python are there whenever the project runs; in doubt the oldest are.
+        """Return whether the project always runs with these versions of torch and Python, in doubt the oldest ones.
 
         ``stated``: it is not, unless the project says which torch it runs with.
         """

@@ -59,25 +59,25 @@ class Answers:
         return Positions(self.linted.source, self.units)
 
     def published(self) -> Iterator[tuple[str, int | None, list[types.Diagnostic]]]:
-        """What to publish: address, version and diagnostics of each document that the editor knows this one as."""
+        """Yield address, version and diagnostics of each document that the editor knows this one as."""
         yield self.uri, self.version, [diagnostic for _, diagnostic in self.diagnostics()]
 
     def diagnostics(self) -> Iterator[tuple[str, types.Diagnostic]]:
-        """One diagnostic for each finding, with the hot path as related information, and where it stands."""
+        """Yield one diagnostic for each finding, with the hot path as related information, and where it stands."""
         for finding in self.linted.findings:
             uri, _ = self._located(self._positioned(finding.start, finding.end))
             yield uri, self._diagnostic(finding)
 
     def inside(self, uri: str, place: types.Position) -> types.Position:  # noqa: ARG002  a notebook has several
-        """Where a place of a document that the editor knows is in the text that was linted."""
+        """Return the place in the linted text for a place of a document that the editor knows."""
         return place
 
     def cell_of(self, uri: str) -> int | None:  # noqa: ARG002  a notebook has several
-        """The number of the cell that a document is; ``None``: it is a file."""
+        """Return the number of the cell that a document is; ``None``: it is a file."""
         return None
 
     def actions(self, wanted: types.Range, only: Sequence[str] | None) -> Iterator[types.CodeAction]:
-        """A quick fix for each finding that touches a range, and a comment that silences it."""
+        """Yield a quick fix for each finding that touches a range, and a comment that silences it."""
         if not _asked(types.CodeActionKind.QuickFix, only):
             return
         for finding in self._touching(wanted):
@@ -96,14 +96,14 @@ class Answers:
                     yield self._action(title, finding, _together(edits), preferred=False)
 
     def fix_all(self, before: Source, after: Source) -> types.WorkspaceEdit | None:
-        """The edits that make one text of the document another."""
+        """Return the edits that make one text of the document another."""
         edits = self._edited(between(before, after), before)
         return None if edits is None else _together(edits)
 
     def hover(
         self, place: types.Position, rules: Mapping[str, type[Rule]], figures: Mapping[str, Shipped]
     ) -> types.Hover | None:
-        """The page of the rule of the finding at a place, or of the code that stands there."""
+        """Return the page of the rule of the finding at a place, or of the code that stands there."""
         position = self._positions.position((place.line, place.character))
         for finding in self.linted.findings:
             if finding.start <= position <= finding.end and finding.code in rules:
@@ -222,7 +222,7 @@ def _together(documents: Iterable[types.TextDocumentEdit]) -> types.WorkspaceEdi
 
 
 def wants_fix_all(only: Sequence[str] | None) -> bool:
-    """Whether an editor that asks for these kinds of actions, or for all, asks for the one that fixes everything."""
+    """Return whether an editor asks for the action that fixes everything, by its kind or with all kinds."""
     return _asked(FIX_ALL, only)
 
 

@@ -13,7 +13,7 @@ _BARE_LF = regex(r"(?<!\r)\n")
 
 
 def as_in_file(source: Source, edits: Sequence[Edit]) -> Iterator[Edit]:
-    """The edits of a fix with the newlines that the file uses."""
+    """Yield the edits of a fix with the newlines that the file uses."""
     newline = dominant_newline(source.text)
     for edit in sorted(set(edits)):
         yield Edit(edit.start, edit.end, _BARE_LF.sub(newline, edit.text))

@@ -33,7 +33,7 @@ class NotebookCell:
 
 
 def as_json(cells: Iterable[NotebookCell]) -> str:
-    """A notebook of these cells, as a file would have it."""
+    """Return a notebook of these cells, as a file would have it."""
     made: list[dict[str, object]] = [
         {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": cell.text}
         for cell in cells
@@ -48,21 +48,21 @@ class NotebookAnswers(Answers):
     cells: Sequence[NotebookCell] = field(default=())
 
     def published(self) -> Iterator[tuple[str, int | None, list[types.Diagnostic]]]:
-        """The diagnostics of each cell."""
+        """Yield the diagnostics of each cell."""
         found: dict[str, list[types.Diagnostic]] = {cell.uri: [] for cell in self.cells}
         for uri, diagnostic in self.diagnostics():
             found.setdefault(uri, []).append(diagnostic)
         yield from ((cell.uri, cell.version, found[cell.uri]) for cell in self.cells)
 
     def inside(self, uri: str, place: types.Position) -> types.Position:
-        """Where a place of a cell is in the one text."""
+        """Return the place in the one text for a place of a cell."""
         for cell, first in self._firsts():
             if cell.uri == uri:
                 return _on_line(place, place.line + first)
         return types.Position(0, 0)  # the mark above the first cell, of which nothing is ever found
 
     def cell_of(self, uri: str) -> int | None:
-        """The number of a cell in the notebook."""
+        """Return the number of a cell in the notebook."""
         return next((number for number, cell in enumerate(self.cells, 1) if cell.uri == uri), None)
 
     def _located(self, found: types.Range) -> tuple[str, types.Range]:

@@ -38,17 +38,17 @@ class Positions:
         return LineTable(self.source.utf8)
 
     def place(self, position: Position) -> Place:
-        """Where editors see a row and column; what lies behind the text is at its end."""
+        """Return the editor's position of a row and column; one behind the text is at its end."""
         row = min(position.row, self._table.rows)
         before = self._table.line(row)[: position.column - 1] if row == position.row else self._table.line(row)
         return row - 1, _COUNT[self.units](before)
 
     def at(self, offset: int) -> Place:
-        """Where editors see a byte offset of the UTF-8 text."""
+        """Return the editor's position of a byte offset of the UTF-8 text."""
         return self.place(self._table.position(offset))
 
     def position(self, place: Place) -> Position:
-        """The row and column of a place; what lies behind a line is at its end."""
+        """Return the row and column of a place; what lies behind a line is at its end."""
         row = min(place[0] + 1, self._table.rows)
         line = self._table.line(row)
         count = _COUNT[self.units]
@@ -60,5 +60,5 @@ class Positions:
         return Position(row, column + 1)
 
     def line(self, row: int) -> str:
-        """The text of a 1-based row, empty where there is none."""
+        """Return the text of a 1-based row, empty where there is none."""
         return self._table.line(row) if 1 <= row <= self._table.rows else ""

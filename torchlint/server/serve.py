@@ -44,7 +44,7 @@ class ProtocolError(Exception):
 
 
 def serve(stdin: BinaryIO, stdout: BinaryIO, version: str) -> bool:
-    """Speak the protocol on two streams until the editor says that it is over; ``version`` is torchlint's.
+    """Serve the protocol on two streams until the editor ends it; ``version`` is torchlint's.
 
     Returns:
         Whether it ended as the protocol has it: no exit without a shutdown before it.
@@ -65,7 +65,7 @@ class _Input:
         self.read = stream.read
 
     def readline(self) -> bytes:
-        """A line of a head.
+        """Return a line of a head.
 
         Raises:
             ProtocolError: it announces a message that is too large.
@@ -102,7 +102,7 @@ class Server(LanguageServer):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def listen(self) -> None:
-        """Let the signals that Python handles wake the loop.
+        """Wake the loop by the signals that Python handles.
 
         One that comes while the loop begins to wait for a message would be handled when that comes, or never.
         """
@@ -114,11 +114,11 @@ class Server(LanguageServer):
                     loop.add_signal_handler(number, handler, number, None)
 
     def shut(self) -> None:
-        """Take note that the editor asked for the end."""
+        """Record that the editor asked for the end."""
         self._shut = True
 
     def leave(self) -> None:
-        """Take note that the editor leaves, asked for or not."""
+        """Record that the editor leaves, whether it asked before or not."""
         self.in_order = self._shut
 
     async def refresh(self, pause: float = 0.0, edited: str = "") -> None:
@@ -167,7 +167,7 @@ class Server(LanguageServer):
         self._take(outcome, texts)
 
     async def current(self, uri: str, *, wait: bool = False) -> Answers | None:
-        """The final answers about a document as it is now; ``None`` where it is closed, or changes meanwhile.
+        """Return the final answers about a document as it is now; ``None`` where it is closed, or changes meanwhile.
 
         With ``wait`` its project is analysed when the user rests, else now.
         """
@@ -203,7 +203,7 @@ class Server(LanguageServer):
             self.work_done_progress.end(token, types.WorkDoneProgressEnd())
 
     async def fix_all(self, uri: str) -> types.WorkspaceEdit | None:
-        """The edits that ``--fix`` makes in a document; ``None`` where it makes none."""
+        """Return the edits that ``--fix`` makes in a document; ``None`` where it makes none."""
         texts, answers = self._texts(), await self.current(uri)
         if answers is None or uri not in texts:
             return None
@@ -212,7 +212,7 @@ class Server(LanguageServer):
         return answers.fix_all(*fixed) if fixed is not None else None
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
-        """The page of a rule."""
+        """Return the page of a rule."""
         uri = self.home(params.text_document.uri)
         answers = self._answers(uri) if self._is_current(uri) else await self.current(uri)
         if answers is None:
@@ -225,7 +225,7 @@ class Server(LanguageServer):
         return answers.hover(answers.inside(params.text_document.uri, params.position), rules, figures)
 
     async def explain_hot(self, uri: str, line: int) -> str | None:
-        """Why a 0-based line runs as often as it does; ``None`` for a document that is not open."""
+        """Explain how often a 0-based line runs; return ``None`` for a document that is not open."""
         answers = await self.current(self.home(uri))
         if answers is None:
             return None
@@ -237,7 +237,7 @@ class Server(LanguageServer):
             return str(error)
 
     def forget(self, uri: str, documents: Iterable[str]) -> None:
-        """Take the findings of a closed document from the editor, which knows it under some addresses."""
+        """Remove the findings of a closed document in the editor, which knows it under some addresses."""
         self._linted.pop(uri, None)
         for document in documents:
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document, []))
@@ -278,7 +278,7 @@ class Server(LanguageServer):
         return Answers(uri, version, self._linted[uri], units, opened)
 
     def home(self, uri: str) -> str:
-        """The address of the document that is linted for an address: of a cell, that of its notebook."""
+        """Return the address of the document that is linted for an address: of a cell, that of its notebook."""
         notebook = self.workspace.get_notebook_document(cell_uri=uri)
         return uri if notebook is None else notebook.uri
 
@@ -313,7 +313,7 @@ def _path(uri: str) -> Path:
 
 
 def server(version: str) -> Server:
-    """A server with all that it answers to."""
+    """Return a server with all that it answers to."""
     made = Server(version)
 
     @made.feature(types.INITIALIZE)

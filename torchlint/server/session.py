@@ -50,7 +50,7 @@ class Linted:
     text: str = ""
 
     def is_of(self, text: str) -> bool:
-        """Whether it was found in this text."""
+        """Return whether it was found in this text."""
         return self.text == text
 
 
@@ -74,7 +74,7 @@ class Session:
     _checkpoint: Callable[[], None] = _go_on
 
     def preview(self, path: Path, texts: Mapping[Path, str]) -> Linted | None:
-        """What can be said of an edited document at once; ``None`` where its project must be analysed as a whole."""
+        """Return what is known of an edited document at once, ``None`` if its project must be analysed as a whole."""
         root = project_root(path)
         state = self._states.get(root)
         if state is None:
@@ -123,7 +123,7 @@ class Session:
         return outcome
 
     def fixed(self, path: Path, texts: Mapping[Path, str]) -> tuple[Source, Source] | None:
-        """A document before and after ``--fix``; ``None`` where that changes nothing.
+        """Return a document before and after ``--fix``; ``None`` where that changes nothing.
 
         Raises:
             SettingsError: the settings are wrong, or a rule package cannot be used.
@@ -136,7 +136,7 @@ class Session:
         return (file.before, file.after) if file is not None else None
 
     def explain(self, path: Path, row: int, cell: int | None = None) -> str:
-        """Why a line of a document, or of a cell, runs as often as it does, as text, by the last run over it.
+        """Explain how often a line of a document, or of a cell, runs, as text, by the last run over it.
 
         Raises:
             NoCodeError: no statement stands on that row, or the text cannot be read.
@@ -150,7 +150,7 @@ class Session:
         return render(f"{name}:{f'cell {cell}:' if cell else ''}{row}", why, color=False, unicode=True, width=_WIDTH)
 
     def rules(self, path: Path) -> tuple[Mapping[str, type[Rule]], Mapping[str, Shipped]]:
-        """All rules that a document's settings know and what was measured and counted for them, by code.
+        """Return all rules that a document's settings know and what was measured and counted for them, by code.
 
         Raises:
             SettingsError: the settings are wrong, or a rule package cannot be used.

@@ -41,7 +41,7 @@ class WrongKeyError(Exception):
 
 
 def check_keys(table: Mapping[str, object]) -> dict[str, object]:
-    """The values of a table of settings as the fields of ``Settings`` hold them, by key.
+    """Check a table of settings, and return the values as the fields of ``Settings`` hold them, by key.
 
     Raises:
         WrongKeyError: a key is unknown, or its value has the wrong type or is not one of those that can be.
@@ -60,14 +60,17 @@ def check_keys(table: Mapping[str, object]) -> dict[str, object]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a message that names the known word nearest to a wrong one; empty where none is near."""
+    """Return the end of a message that names the known word nearest to a wrong one; empty where none is near."""
     from difflib import SequenceMatcher
 
     meant = word.lower().replace("_", "-")
     matcher = SequenceMatcher(b=meant)
 
     def closeness(name: str) -> tuple[float, int]:
-        """How much is alike, and in how many places: ``TL101`` is nearer to ``TL1O1`` than ``TL611`` is."""
+        """Return how similar two words are, and in how many places.
+
+        ``TL101`` is nearer to ``TL1O1`` than ``TL611`` is.
+        """
         matcher.set_seq1(name.lower())
         return matcher.ratio(), sum(map(str.__eq__, name.lower(), meant))
 
@@ -116,7 +119,7 @@ def _path(value: object) -> Path:
 
 
 def torch_version(value: object) -> str:
-    """A version of torch as major and minor number.
+    """Return a version of torch as major and minor number.
 
     Raises:
         WrongKeyError: it is none.
@@ -266,7 +269,7 @@ _KINDS: Mapping[str, ValueKind] = MappingProxyType(
 
 
 def kind_of(option: RunOption) -> ValueKind:
-    """What values an option takes in settings files."""
+    """Return what values an option takes in settings files."""
     if option.choices:
         return ValueKind(_one_of(option.choices), _any_of(option.choices))
     if option.kind == "models":  # whose schema holds the table of attributes

@@ -39,7 +39,7 @@ KEYS: Mapping[str, Key] = MappingProxyType(
 
 
 def schema() -> dict[str, object]:
-    """The JSON schema of ``torchlint.toml``, which is also that of ``[tool.torchlint]``."""
+    """Return the JSON schema of ``torchlint.toml``, which is also that of ``[tool.torchlint]``."""
     properties = {
         key: {"description": known.text, **known.schema, **_default(key)} for key, known in sorted(KEYS.items())
     }
@@ -53,7 +53,7 @@ def schema() -> dict[str, object]:
 
 
 def schema_text() -> str:
-    """The schema as the text of a file."""
+    """Return the schema as the text of a file."""
     return json.dumps(schema(), indent=2, default=dict) + "\n"
 
 
@@ -63,7 +63,7 @@ def _default(key: str) -> dict[str, object]:
 
 
 def default_of(key: str) -> object:
-    """The value that holds where no file says anything, as JSON has it; ``None``: there is none."""
+    """Return the default of a setting as JSON has it, ``None`` if it has none."""
     value = _plain(getattr(Settings(Path()), key.replace("-", "_"), None))
     return {} if key == _TABLE and not value else value
 
@@ -81,7 +81,7 @@ def _plain(value: object) -> object:
 
 
 def as_toml(settings: Settings) -> str:
-    """All settings with their values, as a settings file would have them; what has none stands in a comment."""
+    """Return all settings with their values, as a settings file would have them; what has none stands in a comment."""
     lines = [f"# root: {settings.root}", f"# file: {settings.file or 'none'}"]
     known = {field.name.replace("_", "-") for field in fields(settings)}
     for key in sorted(known & KEYS.keys()):
@@ -94,7 +94,7 @@ def as_toml(settings: Settings) -> str:
 
 
 def toml_value(value: object) -> str:
-    """A value in the notation of TOML."""
+    """Return a value in the notation of TOML."""
     if isinstance(value, Mapping):
         items = [f"{toml_value(str(key))} = {toml_value(item)}" for key, item in value.items()]
         return f"{{ {', '.join(items)} }}" if items else "{}"

@@ -42,7 +42,7 @@ def load_settings(
     overrides: Mapping[str, object],
     root: Path | None = None,
 ) -> Settings:
-    """The settings for a file or folder: those of the closest settings file, of ``config`` and of the command line.
+    """Return the settings for a file or folder, from the closest settings file, ``config`` and the command line.
 
     Args:
         start: where the search begins.
@@ -82,7 +82,7 @@ def load_settings(
 
 
 def described(error: SettingsError) -> str:
-    """What is wrong, with the file and line where the wrong word stands if a settings file holds it."""
+    """Return what is wrong, with the file and line where the wrong word stands if a settings file holds it."""
     if not isinstance(error, UnknownWordError) or error.file is None:
         return str(error)
     for file in _with_parents(_read_named(error.file)):

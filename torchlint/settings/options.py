@@ -85,7 +85,7 @@ class RunOption:
         return self.name.replace("_", "-")
 
     def spellings(self) -> Iterator[str]:
-        """Every word that stands for it on a command line, those that switch it off included."""
+        """Yield every spelling of the option on a command line, including those that switch it off."""
         return (word for flag in self.flags for word in flag.split("/"))
 
 
@@ -478,10 +478,10 @@ OPTIONS = tuple(option for section in SECTIONS.values() for option in section)
 
 
 def in_files() -> dict[str, RunOption]:
-    """The options that settings files may set, by key."""
+    """Return the options that settings files may set, by key."""
     return {option.key: option for option in OPTIONS if option.scope == FILE}
 
 
 def of_runs() -> frozenset[str]:
-    """The fields of ``Settings`` that the command line alone sets."""
+    """Return the fields of ``Settings`` that the command line alone sets."""
     return frozenset(option.name for option in OPTIONS if option.scope == RUN)

@@ -8,20 +8,23 @@ from torchlint.cache import place
 
 
 def project_root(path: Path) -> Path:
-    """The folder in which the project of a path begins, by its real name; the same for every path in a project."""
+    """Return the folder in which the project of a path begins, by its real name.
+
+    It is the same for every path in a project.
+    """
     return Path(place.project_root(str(path)))
 
 
 def is_root(folder: Path) -> bool:
-    """Whether a folder holds what marks a project."""
+    """Return whether a folder holds what marks a project."""
     return place.holds(str(folder), place.MARKS)
 
 
 def is_whole(root: Path) -> bool:
-    """Whether everything below a project's root belongs to it."""
+    """Return whether everything below a project's root belongs to it."""
     return place.is_whole(str(root))
 
 
 def located(path: Path) -> Path:
-    """The absolute path, on the way to which no folder is a link."""
+    """Return the absolute path, on the way to which no folder is a link."""
     return Path(place.located(str(path)))

@@ -18,7 +18,7 @@ _MOST_PARENTS = 10
 
 
 def removes_code(file: Path, code: str) -> bool:
-    """Whether Ruff, as it is set up for a file, takes a code of ours out of a ``noqa``."""
+    """Return whether Ruff, as it is set up for a file, takes a code of ours out of a ``noqa``."""
     tables = list(_tables(file))
     chosen = _words(tables, "select") | _every(tables, "extend-select")
     dropped = _every(tables, "ignore") | _every(tables, "extend-ignore")

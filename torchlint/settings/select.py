@@ -71,7 +71,7 @@ def resolve(
     extend_ignore: Iterable[str] = (),
     preview: bool = False,
 ) -> frozenset[str]:
-    """The codes of the rules that run.
+    """Return the codes of the rules that run.
 
     The more specific selector wins: a code or name over a prefix, a longer prefix over a shorter one, any over
     ``ALL``; between equals ``ignore`` does. Without ``select`` the default set is meant. Preview rules are selected by
@@ -98,7 +98,7 @@ def resolve(
 
 
 def matching(selectors: Iterable[str], rules: Sequence[Selectable], key: str) -> frozenset[str]:
-    """The codes that selectors cover, whatever the rules' sets, e.g. those of ``per-file-ignores``.
+    """Return the codes that selectors cover, whatever the rules' sets, e.g. those of ``per-file-ignores``.
 
     Raises:
         SettingsError: a selector fits no rule; ``key`` is the setting that the message names.
@@ -108,12 +108,12 @@ def matching(selectors: Iterable[str], rules: Sequence[Selectable], key: str) ->
 
 
 def is_selector(word: str, rules: Iterable[Selectable]) -> bool:
-    """Whether a word names a rule, or is a prefix of one's code."""
+    """Return whether a word names a rule, or is a prefix of one's code."""
     return any(word in _strengths(rule) for rule in rules)
 
 
 def options_of(rules: Sequence[Adjustable], tables: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
-    """The options that tables of settings set, by code of the rule, as the rule reads them.
+    """Return the options that tables of settings set, by code of the rule, as the rule reads them.
 
     Raises:
         SettingsError: a table is not that of one rule, sets an option that the rule does not have, or sets it to what

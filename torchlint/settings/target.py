@@ -54,18 +54,18 @@ _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})
 
 
 def declaring(root: Path) -> list[Path]:
-    """All files below a folder that are asked, those with a name of their own whether they are there or not."""
+    """Return the files below a folder that may state versions; those of fixed names need not exist."""
     return [path for name in (*_DECLARING, *_LOCKS) for path in _files(root, name)]
 
 
 def torch_of(root: Path) -> str | None:
-    """The oldest torch that the project in a folder runs with, e.g. ``2.1``, where a file there says it."""
+    """Return the oldest torch that the project in a folder runs with, e.g. ``2.1``, where a file there says it."""
     found = _first(root, _DECLARING, _REQUIREMENTS) or _first(root, _LOCKS, _LOCKED)
     return f"{found[0]}.{found[1]}" if found else None
 
 
 def python_of(root: Path) -> str | None:
-    """The oldest Python that the project in a folder runs with, e.g. ``py310``, where a file there says it."""
+    """Return the oldest Python that the project in a folder runs with, e.g. ``py310``, where a file there says it."""
     found = _first(root, ("pyproject.toml", "setup.cfg", "setup.py"), _PYTHONS)
     return f"py3{max(found[1], _OLDEST_MINOR)}" if found and found[0] == 3 else None
 
@@ -93,7 +93,7 @@ def _files(root: Path, name: str) -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file without comment lines; empty where there is none that can be read."""
+    """Return the text of a file without comment lines; empty where there is none that can be read."""
     if not os.path.isfile(path):  # reading a pipe would wait for ever
         return ""
     try:

@@ -21,7 +21,7 @@ _NAME = regex(r"""\"([^"]*)\"|'([^']*)'|([\w-]+)""")
 
 
 def read_toml(text: str, shown: str) -> dict[str, object]:
-    """The tables of a TOML text.
+    """Return the tables of a TOML text.
 
     Raises:
         SettingsError: it is not TOML; the message begins with ``shown``, the name of the file.
@@ -45,7 +45,7 @@ def read_toml(text: str, shown: str) -> dict[str, object]:
 
 
 def line_of(text: str, path: Sequence[str]) -> int:
-    """The 1-based line of the key with this path of names, or of the innermost table around it; 1: neither is found."""
+    """Return the 1-based line of the key with this path of names, or of the innermost table around it, else 1."""
     best = (0, 1)
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), 1):

@@ -29,7 +29,7 @@ _LEAST, _MOST = 40, 400
 
 
 def width_of(root: Path) -> int | None:
-    """The length of line that a project in a folder asks for; ``None``: it does not say."""
+    """Return the length of line that a project in a folder asks for, ``None`` if it states none."""
     for name, sections in _SAYING:
         found = _lengths(text_of(root / name))
         for section in sections:

@@ -27,12 +27,12 @@ class BaselineEntry:
 
     @classmethod
     def of(cls, finding: Finding) -> BaselineEntry:
-        """The entry that stands for a finding."""
+        """Return the entry that stands for a finding."""
         return cls(finding.path, finding.code, finding.fingerprint)
 
 
 def to_text(entries: Iterable[BaselineEntry]) -> str:
-    """The text of a baseline: sorted, an entry a line, so that git merges two of them line by line."""
+    """Return the text of a baseline: sorted, an entry a line, so that git merges two of them line by line."""
     rows = (
         {"path": entry.path, "code": entry.code, "fingerprint": entry.fingerprint} for entry in sorted(set(entries))
     )
@@ -40,7 +40,7 @@ def to_text(entries: Iterable[BaselineEntry]) -> str:
 
 
 def read_baseline(path: Path) -> frozenset[BaselineEntry]:
-    """The entries of a baseline.
+    """Return the entries of a baseline.
 
     Raises:
         BaselineError: it is missing, cannot be read, or holds something else.

@@ -13,7 +13,7 @@ _LINE = regex(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def between(before: Source, after: Source) -> list[Edit]:
-    """Edits of whole lines that make one text of the other."""
+    """Return edits of whole lines that make one text of the other."""
     old, new = _LINE.findall(before.text), _LINE.findall(after.text)
     starts = _starts(old)
     matcher = SequenceMatcher(None, old, new, autojunk=False)

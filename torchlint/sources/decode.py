@@ -44,7 +44,7 @@ def read_source(path: Path, name: str) -> Source:
 
 
 def decode(raw: bytes, path: Path, name: str) -> Source:
-    """The text of a file's bytes, newlines as they are.
+    """Return the text of a file's bytes, newlines as they are.
 
     Raises:
         UndecodableError: the bytes are no text in the encoding that the file declares, or in UTF-8.
@@ -64,7 +64,7 @@ def decode(raw: bytes, path: Path, name: str) -> Source:
 
 
 def read_any(raw: bytes, path: Path, name: str) -> Source:
-    """The text of a file's bytes, of a notebook that of its code cells.
+    """Return the text of a file's bytes, of a notebook that of its code cells.
 
     Raises:
         UndecodableError: the bytes are no text, or no notebook.
@@ -95,7 +95,7 @@ def _is_notebook(raw: bytes) -> bool:
 
 
 def to_bytes(source: Source) -> bytes:
-    """The bytes of a text as its file has them, of a notebook the whole notebook.
+    """Return the bytes of a text as its file has them, of a notebook the whole notebook.
 
     Raises:
         UnicodeError: the encoding has no bytes for the text.

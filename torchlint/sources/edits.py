@@ -14,7 +14,7 @@ _BARE_LF = regex(r"(?<!\r)\n")
 
 
 def apply_edits(source: Source, edits: Sequence[Edit]) -> Source:
-    r"""The source with all edits made; ``raw`` stays what is on disk.
+    r"""Return the source with all edits made; ``raw`` stays what is on disk.
 
     Equal edits count once. ``\n`` in an edit's text becomes the newline that the file mostly uses.
 
@@ -47,12 +47,12 @@ def _apart(utf8: bytes, edit: Edit, text: bytes) -> bytes:
 
 
 def inserted(edit: Edit, newline: str) -> bytes:
-    """The bytes that an edit puts into a text whose rows end in ``newline``."""
+    """Return the bytes that an edit puts into a text whose rows end in ``newline``."""
     return _BARE_LF.sub(newline, edit.text).encode()
 
 
 def choose_edits(groups: Sequence[tuple[Edit, ...]]) -> list[int]:
-    """Indices of the groups that can be applied together, in the order of their first edits.
+    """Return the indices of the groups that can be applied together, in the order of their first edits.
 
     A group is taken whole or not at all. Groups may share an equal insertion, and all edits with one that is taken; any
     other overlap leaves the later group out, and so does one inside a group.
@@ -61,7 +61,7 @@ def choose_edits(groups: Sequence[tuple[Edit, ...]]) -> list[int]:
 
 
 def choose_in_files(groups: Sequence[Mapping[str, tuple[Edit, ...]]]) -> list[int]:
-    """The same for groups of edits in several files, by the name of each: all edits of a group are made, or none."""
+    """Return the same for groups of edits in several files, by file name: a group is applied whole or not at all."""
     taken: dict[str, list[Edit]] = {}
     wholes: set[frozenset[tuple[str, Edit]]] = set()
     chosen = []
@@ -80,7 +80,7 @@ def choose_in_files(groups: Sequence[Mapping[str, tuple[Edit, ...]]]) -> list[in
 
 
 def dominant_newline(text: str) -> str:
-    r"""The newline that ends most rows of a text, ``\n`` when there is none."""
+    r"""Return the newline that ends most rows of a text, ``\n`` when there is none."""
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
     return max(counts, key=lambda newline: counts[newline])

@@ -22,7 +22,7 @@ class GitError(Exception):
 
 
 def ask(folder: Path, *words: str, fails: bool = False) -> bytes | None:
-    """What a git command prints in a folder; ``None`` where it may fail and does.
+    """Run a git command in a folder, and return what it prints; ``None`` where it may fail and does.
 
     Raises:
         GitError: there is no git, or the command fails.
@@ -43,7 +43,7 @@ def ask(folder: Path, *words: str, fails: bool = False) -> bytes | None:
 
 
 def names(folder: Path, *words: str) -> Iterator[str]:
-    """The names that a git command lists with ``-z``.
+    """Yield the names that a git command lists with ``-z``.
 
     Raises:
         GitError: as ``ask``.

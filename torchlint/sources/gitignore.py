@@ -52,7 +52,7 @@ class Ignores:
     above: Ignores | None = None
 
     def match(self, path: str, folder: bool) -> bool:
-        """Whether a path below is ignored: the nearest file with a pattern for it decides, in it the last one.
+        """Return whether a path below is ignored: the nearest file with a pattern for it decides, in it the last one.
 
         Of what lies in an ignored folder it is not asked.
         """
@@ -68,7 +68,7 @@ class Ignores:
 
 
 def ignores_in(folder: str, above: Ignores | None) -> Ignores | None:
-    """The patterns that hold in a folder, given those that hold around it.
+    """Return the patterns that hold in a folder, given those that hold around it.
 
     A ``.gitignore`` that cannot be read counts as absent, and so does a pattern that means nothing to git.
 
@@ -93,7 +93,7 @@ def ignores_in(folder: str, above: Ignores | None) -> Ignores | None:
 
 
 def ignores_above(folder: Path, root: Path) -> Ignores | None:
-    """The patterns that hold around a folder, from the repository it lies in, or else from the project root.
+    """Return the patterns that hold around a folder, from the repository it lies in, or else from the project root.
 
     ``None`` also when they leave the folder itself out: whoever names such a folder means its files.
 

@@ -28,14 +28,14 @@ class Globs:
         self._names, self._paths = _compiled(tuple(patterns))
 
     def match(self, path: str | os.PathLike[str]) -> bool:
-        """Whether an absolute path itself matches one of the patterns."""
+        """Return whether an absolute path itself matches one of the patterns."""
         posix = os.fspath(path).replace(os.sep, "/")
         if self._names.match(posix.rpartition("/")[2]) or self._paths.match(posix):
             return True
         return posix.startswith(self._root) and self._paths.match(posix[len(self._root) :])
 
     def covers(self, path: Path) -> bool:
-        """Whether an absolute path matches, or a folder between the root and it."""
+        """Return whether an absolute path matches, or a folder between the root and it."""
         if self.match(path):
             return True
         inside = (folder for folder in path.parents if folder.as_posix().startswith(self._root))

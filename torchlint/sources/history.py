@@ -42,7 +42,7 @@ class History:
         self._folder = folder
 
     def commits(self, paths: Iterable[Path], since: str = "") -> list[Commit]:
-        """The commits that changed Python files below the paths, the first one first, and the last commit of all.
+        """Return the commits that changed Python files below the paths, oldest first, and the last commit of all.
 
         Of merges only what they brought to the branch counts. ``since`` leaves out what is in that revision.
 
@@ -59,13 +59,13 @@ class History:
         return [*reversed(found), *(each for each in last if each not in found)]
 
     def files(self, commit: Commit) -> dict[str, str]:
-        """The Python files of a commit below the folder, and those that steer a run: names of contents, by path."""
+        """Return the Python files and settings files of a commit below the folder: names of contents, by path."""
         rows = (row.partition("\t") for row in names(self._folder, "ls-tree", "-r", "-z", commit.name))
         about = {name: told.split(" ") for told, _, name in rows}
         return {name: words[2] for name, words in about.items() if words[0] in _FILES and _is_wanted(name)}
 
     def content(self, name: str) -> bytes:
-        """The bytes that git keeps under the name of a content.
+        """Return the bytes that git keeps under the name of a content.
 
         Raises:
             GitError: it does not have them, as in a partial clone.
@@ -89,7 +89,7 @@ class Checkout:
         (folder / ".git").mkdir()
 
     def show(self, commit: Commit) -> None:
-        """Let the folder hold the files of a commit.
+        """Write the files of a commit into the folder, and remove all others.
 
         Raises:
             GitError: git does not have them.
@@ -110,7 +110,7 @@ class Checkout:
 
 
 def spread(commits: Sequence[Commit], most: int) -> list[Commit]:
-    """Some of the commits, evenly spread, the first and the last among them."""
+    """Return some of the commits, evenly spread, the first and the last among them."""
     if len(commits) <= most or most < 2:
         return list(commits) if len(commits) <= most else list(commits[-1:])
     step = (len(commits) - 1) / (most - 1)

@@ -30,7 +30,7 @@ class LineTable:
         return len(self._starts)
 
     def offset(self, row: int, byte_column: int) -> int:
-        """The byte offset of a 1-based row and a 0-based column in UTF-8 bytes, as ``ast`` gives them.
+        """Return the byte offset of a 1-based row and a 0-based column in UTF-8 bytes, as ``ast`` gives them.
 
         Raises:
             IndexError: there is no such row.
@@ -40,17 +40,17 @@ class LineTable:
         return self._starts[row - 1] + byte_column
 
     def row(self, offset: int) -> int:
-        """The 1-based row that holds a byte offset."""
+        """Return the 1-based row that holds a byte offset."""
         return bisect_right(self._starts, offset)
 
     def position(self, offset: int) -> Position:
-        """The 1-based row and 1-based column in code points of a byte offset."""
+        """Return the 1-based row and 1-based column in code points of a byte offset."""
         row = self.row(offset)
         before = self._utf8[self._starts[row - 1] : offset]
         return Position(row, len(before.decode("utf-8", errors="replace")) + 1)
 
     def line(self, row: int) -> str:
-        """The text of a 1-based row without its newline."""
+        """Return the text of a 1-based row without its newline."""
         start = self.offset(row, 0)
         end = self._starts[row] if row < len(self._starts) else len(self._utf8)
         return self._utf8[start:end].rstrip(b"\r\n").decode("utf-8")

@@ -23,7 +23,7 @@ _LISTED = regex(r"#\s*noqa\s*:\s*[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*", re.IGNORE
 def with_noqa(
     source: Source, findings: Sequence[Finding], reason: str, *, ours: bool = False
 ) -> tuple[Source, list[Finding]]:
-    """The source with a ``noqa`` comment for each finding, and the findings that no comment could silence.
+    """Return the source with a ``noqa`` comment for each finding, and the findings that no comment could silence.
 
     A comment stands at the end of the finding's statement; codes join a list that is there already. ``reason`` is put
     behind new comments. With ``ours`` they are comments that torchlint alone reads.

@@ -49,11 +49,11 @@ class _Cell:
     pieces: tuple[tuple[int, int], ...]
 
     def lines(self, json_text: str) -> list[str]:
-        """The strings of the value: the lines of the cell, newlines kept."""
+        """Return the strings of the value: the lines of the cell, newlines kept."""
         return [json.loads(json_text[start:end]) for start, end in self.pieces]
 
     def source(self, json_text: str) -> str:
-        """The cell as its notebook has it."""
+        """Return the cell as its notebook has it."""
         return "".join(self.lines(json_text))
 
 
@@ -70,7 +70,7 @@ class Notebook:
         return "".join(f"{_MARK}{cell.number}\n{_python(cell.source(self.json_text))}\n" for cell in self.cells)
 
     def faults(self) -> Iterator[tuple[int, Fault]]:
-        """The cells that IPython cannot read, by number.
+        """Yield the cells that IPython cannot read, by number.
 
         In the text they are masked, so that the others are linted, and so are cells that begin indented, whose
         indentation IPython takes away.
@@ -84,7 +84,7 @@ class Notebook:
             above += source.count("\n") + 2
 
     def cell(self, number: int) -> str:
-        """The source of a code cell, with nothing masked.
+        """Return the source of a code cell, with nothing masked.
 
         Raises:
             KeyError: there is no code cell of that number.
@@ -92,7 +92,7 @@ class Notebook:
         return {cell.number: cell.source(self.json_text) for cell in self.cells}[number]
 
     def with_text(self, text: str) -> Notebook:
-        """The notebook with the cells of another text; what did not change keeps every byte.
+        """Return the notebook with the cells of another text; what did not change keeps every byte.
 
         Raises:
             NotebookError: the text has not the same cells.
@@ -125,7 +125,7 @@ class Notebook:
         return self.json_text[cell.start : first[0]] + between.join(parts) + self.json_text[last[1] : cell.end]
 
     def row_on_disk(self, text: str, row: int) -> int:
-        """The 1-based row of the file where a row of the text stands: that of its string, or of its cell."""
+        """Return the 1-based row of the file where a row of the text stands: that of its string, or of its cell."""
         number, inside = place_in_cells(text, row)
         cell = next((cell for cell in self.cells if cell.number == number), None)
         if cell is None:
@@ -135,7 +135,7 @@ class Notebook:
 
 
 def read_notebook(raw: bytes, path: Path, name: str) -> Source:
-    """The code cells of a notebook as one source; a notebook of another language has none.
+    """Return the code cells of a notebook as one source; a notebook of another language has none.
 
     Raises:
         NotebookError: the bytes are no notebook.
@@ -154,7 +154,7 @@ def read_notebook(raw: bytes, path: Path, name: str) -> Source:
 
 
 def parse_notebook(json_text: str) -> Notebook:
-    """The cells of a notebook's JSON.
+    """Return the cells of a notebook's JSON.
 
     Raises:
         NotebookError: it is not a notebook, or a cell holds what would be taken for a mark.
@@ -170,7 +170,7 @@ def parse_notebook(json_text: str) -> Notebook:
 
 
 def split_cells(text: str) -> Iterator[tuple[int, str]]:
-    """The number and text of each cell in the one text of a notebook."""
+    """Yield the number and text of each cell in the one text of a notebook."""
     marks = list(_MARKED.finditer(text))
     for index, mark in enumerate(marks):
         end = marks[index + 1].start() if index + 1 < len(marks) else len(text)
@@ -180,7 +180,7 @@ def split_cells(text: str) -> Iterator[tuple[int, str]]:
 
 
 def place_in_cells(text: str, row: int) -> tuple[int, int]:
-    """The number of the cell that holds a 1-based row of the text, and the row in it."""
+    """Return the number of the cell that holds a 1-based row of the text, and the row in it."""
     number, first = 0, 0
     for index, line in enumerate(text.split("\n")[:row], 1):
         if mark := _MARKED.fullmatch(line):
@@ -189,7 +189,7 @@ def place_in_cells(text: str, row: int) -> tuple[int, int]:
 
 
 def row_in_text(text: str, number: int, row: int) -> int | None:
-    """The row of the text where a 1-based row of a cell stands; ``None``: there is no such cell, or it ends before."""
+    """Return the row of the text for a 1-based row of a cell, ``None`` if the cell is missing or shorter."""
     lines = text.split("\n")
     if f"{_MARK}{number}" not in lines:
         return None

@@ -37,7 +37,7 @@ class ObservationsError(Exception):
 
 
 def to_text(sights: Iterable[Sight], version: str) -> str:
-    """The text of a file of observations: sorted, one a line, so that git merges two of them line by line."""
+    """Return the text of a file of observations: sorted, one a line, so that git merges two of them line by line."""
     rows = [_row(sight) for sight in sorted(sights, key=lambda sight: sight.key)]
     lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
     head = f'{{"schema": {SCHEMA}, "torchlint": {json.dumps(version)}, "observations": ['
@@ -45,7 +45,7 @@ def to_text(sights: Iterable[Sight], version: str) -> str:
 
 
 def read_observations(path: Path) -> tuple[Sight, ...]:
-    """The observations of a file, sorted.
+    """Return the observations of a file, sorted.
 
     Raises:
         ObservationsError: it is missing, too large, cannot be read, or holds something else.
@@ -125,7 +125,7 @@ def _told(value: Value) -> dict[str, object]:
 
 
 def value_of(told: object, depth: int = _DEPTH) -> Value:
-    """The value that plain data say of.
+    """Return the value that plain data describe.
 
     Raises:
         ValueError: they say something else.

@@ -41,7 +41,7 @@ class Since:
         self._base = (parted or commit).decode().strip()
 
     def changed(self, source: Source) -> frozenset[int]:
-        """The 1-based rows of a text that are not as they were at the revision; all of a file that is new.
+        """Return the 1-based rows of a text that are not as they were at the revision; all of a file that is new.
 
         Raises:
             GitError: git does not have the text of that time, as in a partial clone.

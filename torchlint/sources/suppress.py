@@ -52,11 +52,11 @@ class Mark:
     whole_file: bool
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it silences a finding at its place."""
+        """Return whether it silences a finding at its place."""
         return self.selectors is None or any(self.means(selector, finding) for selector in self.selectors)
 
     def means(self, selector: str, finding: Finding) -> bool:
-        """Whether one of its selectors names a finding."""
+        """Return whether one of its selectors names a finding."""
         if self.exact or selector == finding.code:
             return selector.upper() == finding.code
         return selector in ("ALL", finding.name) or (selector.isupper() and finding.code.startswith(selector))
@@ -71,11 +71,11 @@ class Suppressions:
     _open_rows: Sequence[int] = ()
 
     def covers(self, finding: Finding) -> bool:
-        """Whether a mark of the file, on the finding's row or on the first or last of its statement silences it."""
+        """Return whether a mark silences a finding: one of the file, on its row, or on an end of its statement."""
         return any(True for _ in self.covering(finding))
 
     def covering(self, finding: Finding) -> Iterator[Mark]:
-        """The marks that silence a finding."""
+        """Yield the marks that silence a finding."""
         yield from (mark for mark in self.marks if mark.whole_file and mark.covers(finding))
         rows = {finding.start.row, *finding.rows}
         rows.update([self._open_row(row) for row in rows])
@@ -105,7 +105,7 @@ class _Line:
 
 
 def suppressions(source: Source) -> Suppressions:
-    """The marks in a file's comments; none when the text is broken."""
+    """Return the marks in a file's comments; none when the text is broken."""
     lowered = source.text.lower()
     if "noqa" not in lowered and "torchlint:" not in lowered:
         return Suppressions()
@@ -133,7 +133,7 @@ def suppressions(source: Source) -> Suppressions:
 
 
 def silencing(source: Source) -> Callable[[Finding], bool]:
-    """Tells which findings of a file its comments silence, as ``suppressions`` does.
+    """Return a function that tells whether the comments of a file silence a finding, as ``suppressions`` does.
 
     To read the comments takes all tokens of the file, so that waits for a finding that stands near one.
     """
@@ -155,7 +155,7 @@ def _is_near(finding: Finding, rows: Sequence[str]) -> bool:
 
 
 def marks(source: Source) -> dict[int, str]:
-    """Rows of ``def`` with the ``hot`` or ``cold`` that a ``# torchlint:`` comment in their header says.
+    """Return the rows of ``def`` that a ``# torchlint:`` comment in the header marks ``hot`` or ``cold``.
 
     The row is that of the ``def`` or ``async`` keyword, as ``ast`` gives it.
     """

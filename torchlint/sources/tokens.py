@@ -8,7 +8,7 @@ import warnings
 
 
 def read_tokens(text: str) -> list[tokenize.TokenInfo] | None:
-    """All tokens with their rows, ``None`` when the text is broken."""
+    """Return all tokens with their rows, ``None`` when the text is broken."""
     # newline=None makes \r and \r\n end a row, and nothing else, as Python's own reader does.
     stream = io.StringIO(text, newline=None)
     with warnings.catch_warnings():

@@ -36,7 +36,7 @@ class Unused:
 def unused_marks(
     marks: Suppressions, findings: Iterable[Finding], ours: Callable[[str], bool], own: Iterable[str]
 ) -> Iterator[Unused]:
-    """The unused marks of a file among those that are about rules of ours.
+    """Yield the unused marks of a file among those that are about rules of ours.
 
     Args:
         marks: all marks of the file.
@@ -66,7 +66,7 @@ def unused_marks(
 
 
 def removal(unused: Unused, table: LineTable) -> tuple[Edit, str]:
-    """The edit that takes an unused mark away, or what is unused of it, and the comment that it changes."""
+    """Return the edit that takes an unused mark away, or what is unused of it, and the comment that it changes."""
     mark = unused.mark
     line = table.line(mark.row)
     first = table.offset(mark.row, 0)

@@ -30,7 +30,7 @@ class Walk:
 
 
 def walk(paths: Sequence[Path], settings: Settings) -> Walk:
-    """The files to lint: given files whatever their suffix, of folders all ``*.py`` and ``*.ipynb`` not excluded.
+    """Return the files to lint: the given files, and in folders all ``*.py`` and ``*.ipynb`` that are not excluded.
 
     Links to folders are not followed, except where they are given; of several links to one file one is kept.
     """
@@ -41,18 +41,18 @@ def walk(paths: Sequence[Path], settings: Settings) -> Walk:
 
 
 def python_files(root: Path, settings: Settings) -> tuple[Path, ...]:
-    """All Python files of a project, sorted: what the facts are read from, whichever files are linted."""
+    """Return all Python files of a project, sorted: what the facts are read from, whichever files are linted."""
     return walk([root], settings).files
 
 
 def packages(paths: Iterable[Path]) -> list[Path]:
-    """The outermost packages that files belong to."""
+    """Return the outermost packages that files belong to."""
     found = {package_of(folder) for folder in {str(path.parent) for path in paths}}
     return sorted(Path(package) for package in found if package is not None)
 
 
 def beside(folder: Path) -> list[Path]:
-    """The Python files right in a folder; none where it cannot be looked into."""
+    """Return the Python files right in a folder; none where it cannot be looked into."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
     except OSError:

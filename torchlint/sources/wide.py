@@ -6,5 +6,5 @@ _MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
 def is_wide(raw: bytes) -> bool:
-    """Whether bytes look like UTF-16 or UTF-32; Python does not read these, and that is to be told."""
+    """Return whether bytes look like UTF-16 or UTF-32; Python does not read these, and that is to be told."""
     return raw.startswith(_MARKS) or b"\0" in raw[:2]

@@ -39,7 +39,7 @@ class Patterns:
         self._every = [_Ways(parts) for parts in given if _wild(parts) > _FEW]
 
     def match(self, text: str) -> bool:
-        """Whether a pattern stands for a text."""
+        """Return whether a pattern stands for a text."""
         if self._few is not None and self._few.fullmatch(text):
             return True
         return any(ways.match(text) for ways in self._every)
@@ -79,7 +79,7 @@ class _Ways:
         self._moves: dict[str, tuple[int, int, int]] = {}
 
     def match(self, text: str) -> bool:
-        """Whether a way through the pattern takes the whole text."""
+        """Return whether a way through the pattern takes the whole text."""
         places = self._skipped(1)
         for character in text:
             one, two, stay = self._moved(character)

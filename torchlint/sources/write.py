@@ -74,7 +74,7 @@ class Staged:
 
     @classmethod
     def of(cls, before: Source, after: Source) -> Staged:
-        """Put a changed text beside its file.
+        """Write a changed text to a temporary file beside its file.
 
         Raises: as ``replace_file``.
         """
@@ -85,7 +85,7 @@ class Staged:
         return cls._laid(before, raw, target)
 
     def backup(self) -> Staged:
-        """Put the text that the file has now beside it, ready to take the place of the changed one."""
+        """Write the file's present text beside it, ready to replace the changed one."""
         return self._laid(replace(self.before, raw=self.raw), self.before.raw, self.target)
 
     @classmethod
@@ -112,7 +112,7 @@ class Staged:
             self.temporary.unlink(missing_ok=True)
 
     def replace(self) -> None:
-        """Let the changed text take the place of the file.
+        """Replace the file by the changed text.
 
         Raises: as ``replace_file``.
         """

@@ -23,7 +23,7 @@ HEADINGS = (
 
 
 def check_documentation(rule: type[Rule]) -> None:
-    """A rule's docstring has an introduction and all headings, in their order, with something under each.
+    """Check that a rule's docstring has an introduction and all headings, in order, each with a text.
 
     Raises:
         AssertionError: it has not.
@@ -40,7 +40,7 @@ def check_documentation(rule: type[Rule]) -> None:
 
 
 def check_example(rule: type[Rule], example: Example) -> None:
-    """The source holds the smell, the better version does not, and the fix makes the one of the other.
+    """Check that the source has the smell, the better version has not, and the fix turns the one into the other.
 
     Raises:
         AssertionError: one of these is not so.
@@ -59,7 +59,9 @@ def check_example(rule: type[Rule], example: Example) -> None:
 
 
 def check_results(rule: type[Rule], example: Example) -> None:
-    """Both versions compute the same but for what the rule declares, on ordinary and awkward inputs. Needs torch.
+    """Check that both versions compute the same, on ordinary and awkward inputs, but for declared changes.
+
+    Needs torch.
 
     Raises:
         AssertionError: they do not.

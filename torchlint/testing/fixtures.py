@@ -29,7 +29,7 @@ Places = Counter[tuple[str, int]]
 
 
 def fixtures(folder: Path) -> list[Path]:
-    """The fixtures of all rules below a folder, without their twins.
+    """Return the fixtures of all rules below a folder, without their twins.
 
     Raises:
         AssertionError: a twin belongs to no fixture.
@@ -48,7 +48,7 @@ def unmarked(path: Path) -> str:
 
 
 def check_marks(path: Path, plugins: Sequence[str] = ()) -> None:
-    """The marked lines of a fixture are found, and no others.
+    """Check that the marked lines of a fixture are found, and no others.
 
     Raises:
         AssertionError: they are not.
@@ -58,7 +58,7 @@ def check_marks(path: Path, plugins: Sequence[str] = ()) -> None:
 
 
 def check_names(path: Path, plugins: Sequence[str] = ()) -> None:
-    """Other names for torch and for locals change nothing of what is found.
+    """Check that other names for torch and for locals change nothing in the findings.
 
     Raises:
         AssertionError: they do.
@@ -68,7 +68,7 @@ def check_names(path: Path, plugins: Sequence[str] = ()) -> None:
 
 
 def check_twins(path: Path, plugins: Sequence[str] = ()) -> None:
-    """The fixes make the twins of a fixture, and then find nothing more to do.
+    """Check that the fixes turn a fixture into its twin, and then find nothing more to do.
 
     Raises:
         AssertionError: they do not.
@@ -78,7 +78,7 @@ def check_twins(path: Path, plugins: Sequence[str] = ()) -> None:
     width = width_of(project_root(path.parent))
 
     def made(of: str, *, unsafe: bool) -> str:
-        """What fixes make of a text; a text is fixed only where a finding in it has such a fix."""
+        """Apply fixes of some kind to a text; return it as it is if no finding has one."""
         kinds = {finding.fix.applicability for finding in found(of, codes, plugins) if finding.fix is not None}
         taken = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
         return of if kinds.isdisjoint(taken) else fixed(of, codes, plugins, unsafe=unsafe, width=width)

@@ -19,7 +19,7 @@ _TARGET = regex(r"^# target-torch: (\d+\.\d+)$", re.MULTILINE)
 
 
 def found(text: str, codes: Sequence[str], plugins: Sequence[str]) -> tuple[Finding, ...]:
-    """What these rules find in a text, which is linted once however many checks ask.
+    """Return what these rules find in a text, which is linted once for all checks.
 
     Raises:
         AssertionError: a rule failed, or a statement could not be read.
@@ -41,7 +41,7 @@ def fixed(
     torch: str | None = None,
     width: int | None = None,
 ) -> str:
-    """What the fixes of these rules make of a text.
+    """Apply the fixes of these rules to a text.
 
     ``torch``: the version that the project runs with, e.g. ``2.4``. ``width``: how long its lines are.
 

@@ -11,7 +11,7 @@ Rename = tuple[int, int, str, str]
 
 
 def renamed(text: str) -> str:
-    """The same program with ``import torch as th`` and with ``my_`` before the names that functions bind."""
+    """Return the same program with ``import torch as th`` and with ``my_`` before the names that functions bind."""
     tree = ast.parse(text)
     edits = [*_torch_as_th(tree), *_renamed_locals(tree)]
     lines = text.split("\n")

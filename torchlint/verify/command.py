@@ -49,7 +49,7 @@ class Ended:
         return f"killed by signal {-self.code}"
 
     def tail(self) -> str:
-        """The last lines that were printed."""
+        """Return the last lines that were printed."""
         with self.output.open("rb") as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - _TAIL_BYTES))
             text = stream.read().decode("utf-8", "replace")

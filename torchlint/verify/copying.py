@@ -162,7 +162,7 @@ def _with_folders(base: Path) -> Iterator[Path]:
 
 
 def synchronise(model: Path, copy: Path) -> None:
-    """Make a folder what another is: whatever is new goes, whatever changed is copied again, by size and time.
+    """Synchronise a folder with another: remove what is new, copy again what changed by size and time.
 
     Compiled Python stays: it is looked at only where it belongs to a text.
 

@@ -22,7 +22,7 @@ class Counting:
     trials: Trials
 
     def spared(self, fixes: Sequence[str]) -> tuple[dict[str, Failing], Fall]:
-        """Find the fixes that spare nothing, each with why; and the count without fixes and with all the others.
+        """Return the fixes that save nothing, each with the reason, and the counts without fixes and with the others.
 
         Each fix is left out in turn; where the count does not rise, the command does better without it.
 

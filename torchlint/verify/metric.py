@@ -136,7 +136,7 @@ class Metric:
         return cls(text, pattern, lower)
 
     def read(self, ended: Ended) -> float:
-        """The number of a run.
+        """Return the number of a run.
 
         Raises:
             CannotVerifyError: the output holds none, or it is not above zero.

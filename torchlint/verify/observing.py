@@ -89,7 +89,7 @@ def observe(project: EngineRun, plan: Plan, listener: Listener, *, counted: bool
 
 
 def instrumented(texts: Mapping[str, Source], questions: Sequence[MissingFact]) -> dict[str, Source]:
-    """The texts in which questions are asked, with a call around each expression; rows stay where they are."""
+    """Return the texts in which questions are asked, with a call around each expression; rows stay where they are."""
     inserted: dict[str, list[tuple[int, int, int, bytes]]] = {}
     for number, question in enumerate(questions):
         rows = inserted.setdefault(question.key.path, [])
@@ -127,7 +127,7 @@ def _few(values: Iterable[Value]) -> tuple[Value, ...]:
 
 
 def merged(sights: Iterable[Sight]) -> tuple[Sight, ...]:
-    """Observations of several runs as those of one: an expression was all that it was in any of them."""
+    """Merge the observations of several runs: an expression was all that it was in any of them."""
     found: dict[ExpressionKey, tuple[Value, ...]] = {}
     for sight in sights:
         known = found.get(sight.key)
@@ -136,7 +136,7 @@ def merged(sights: Iterable[Sight]) -> tuple[Sight, ...]:
 
 
 def resting(findings: Iterable[Finding]) -> Mapping[str, int]:
-    """How many fixes rest on observations, by what ``--accept`` has to name for them."""
+    """Return how many fixes rest on observations, by what ``--accept`` has to name for them."""
     fixes = (finding.fix for finding in findings if finding.fix is not None)
     ways = (fix.may_change for fix in fixes if Change.OBSERVED in fix.may_change and not fix.assumes)
     return Counter(",".join(sorted(change.value for change in way)) for way in ways)

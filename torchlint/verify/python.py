@@ -48,7 +48,7 @@ class Python:
 
 
 def python_of(command: Sequence[str], environment: Mapping[str, str]) -> Python | None:
-    """The Python of a command: the command itself, the one its script names, or the one on the path."""
+    """Return the Python of a command: the command itself, the one its script names, or the one on the path."""
     path = environment.get("PATH")
     if _PYTHON.fullmatch(os.path.basename(command[0])):
         options = [word for word in command[1:] if word.startswith("-")]
@@ -94,7 +94,7 @@ class Imports:
 def imports_from(
     scratch: Scratch, python: Python | None, folder: Path, names: Collection[str], environment: Mapping[str, str]
 ) -> Imports:
-    """Lead a Python to the copy: wherever it would look in the real project, it looks in the copy first.
+    """Make a Python import from the copy: wherever it would search the real project, it searches the copy first.
 
     Args:
         scratch: the copy.
@@ -149,7 +149,7 @@ def _probe(
 
 
 def module_names(paths: Iterable[Path], base: Path) -> set[str]:
-    """The names under which files may be imported at the top level: every folder above may be where imports begin."""
+    """Return the names under which files may be imported at the top level, from any folder above them."""
     names: set[str] = set()
     for path in paths:
         if base in path.parents:

@@ -71,17 +71,17 @@ class Verified:
     fall: Fall | None = None
 
     def count(self, status: Status) -> int:
-        """How many fixes this became of."""
+        """Return how many fixes ended this way."""
         return sum(fix.status is status for fix in self.fixes)
 
     def acceptable(self) -> Mapping[str, int]:
-        """What ``--accept`` would have to name for some of the waiting fixes, and for how many."""
+        """Return what ``--accept`` would have to name for some of the waiting fixes, and for how many."""
         ways = (",".join(sorted(change.value for change in fix.may_change)) for fix in self.waiting if not fix.assumes)
         return dict(sorted(Counter(ways).items()))
 
 
 def as_json(verified: Verified, root: Path, written: Sequence[str], problems: Sequence[Problem], diff: str) -> str:
-    """One JSON object; ``written`` are the files that were, ``diff`` is what the kept fixes change."""
+    """Return one JSON object; ``written`` are the files that were, ``diff`` is what the kept fixes change."""
     gain = verified.gain
     told = {
         "schema": SCHEMA,

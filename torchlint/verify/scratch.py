@@ -71,7 +71,7 @@ class Scratch:
         self.left_out = tuple(copy.left_out)
 
     def there(self, path: Path) -> Path | None:
-        """Where a real path is in the copy; ``None`` where it is not part of it."""
+        """Return the place of a real path in the copy, ``None`` if it is not part of it."""
         real = Path(os.path.realpath(path.parent), path.name)
         if real != self.base and self.base not in real.parents:
             return None
@@ -81,12 +81,12 @@ class Scratch:
         return there if inside and os.path.lexists(there) else None
 
     def holds(self, source: Source) -> bool:
-        """Whether the copy has a file with the same bytes."""
+        """Return whether the copy has a file with the same bytes."""
         there = self.there(source.path)
         return there is not None and there.is_file() and there.read_bytes() == source.raw
 
     def put(self, texts: Mapping[str, Source]) -> None:
-        """Make the copy what it was at first, with these texts in place of those of their files.
+        """Restore the copy, with these texts in place of those of their files.
 
         Raises:
             CannotVerifyError: it cannot be written.
@@ -119,7 +119,9 @@ def _reason(error: OSError | shutil.Error) -> str:
 
 @contextmanager
 def scratch(base: Path) -> Iterator[Scratch]:
-    """An empty scratch folder for a project, removed at the end; what killed runs left is removed first.
+    """Yield an empty scratch folder for a project, and remove it at the end.
+
+    Folders that killed runs left are removed first.
 
     Raises:
         CannotVerifyError: there is no place for one.

@@ -9,7 +9,7 @@ Passes = Callable[[frozenset[str]], bool]
 
 
 def keepable(fixes: Sequence[str], passes: Passes) -> list[str]:
-    """Fixes with which the command passes together, and to which none of the others can be added.
+    """Return a maximal set of fixes with which the command passes: none of the others can be added.
 
     ``passes`` must hold of no fixes at all. Of fixes that only fail together the first are kept.
     """
@@ -36,7 +36,7 @@ def _add(group: Sequence[str], kept: list[str], passes: Passes) -> list[str]:
 
 
 def opponents(fix: str, needed: frozenset[str], kept: Sequence[str], passes: Passes) -> tuple[str, ...]:
-    """The kept fixes with which a refused one fails, as few as do; none: it fails by itself.
+    """Return a smallest set of kept fixes with which a refused one fails; empty if it fails by itself.
 
     ``needed`` are the fixes without which it does not come to be.
     """

@@ -20,7 +20,9 @@ _VERDICTS = {Verdict.BETTER: "green", Verdict.WORSE: "bold red"}
 
 
 def as_text(verified: Verified, metric: str, written: int, *, color: bool, unicode: bool, width: int) -> str:
-    """The list and what there is to say below it; no line is wider than ``width`` cells, but for what was printed.
+    """Return the list and what there is to say below it.
+
+    No line is wider than ``width`` cells, but for what was printed.
 
     ``metric`` is what was measured, as the user gave it, ``written`` how many files were.
     """
@@ -38,7 +40,10 @@ def as_text(verified: Verified, metric: str, written: int, *, color: bool, unico
 
 
 def summary(verified: Verified, written: int) -> str:
-    """``5 of 6 fixes kept, 1 rejected; 2 files written. The command ran 9 times, 3.1 s without fixes.``"""
+    """Summarise the run.
+
+    ``5 of 6 fixes kept, 1 rejected; 2 files written. The command ran 9 times, 3.1 s without fixes.``
+    """
     ran = "once" if verified.runs == 1 else f"{verified.runs} times"
     how = f"The command ran {ran}, {verified.seconds:.3g} s without fixes."
     if not verified.fixes:

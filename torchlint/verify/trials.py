@@ -21,10 +21,10 @@ class Listener(Protocol):
     """Who is told what goes on."""
 
     def running(self, doing: str) -> AbstractContextManager[None]:
-        """Something is done that takes a while."""
+        """Return a context in which something runs that takes a while."""
 
     def ran(self, doing: str, ended: Ended) -> None:
-        """The command was run."""
+        """Report how a run of the command ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,16 @@ class Trials:
     _latest: str = ""
 
     def fixed(self, fixes: frozenset[str]) -> FixOutcome:
-        """What these fixes make of the files. Each is made again, so that what two of them share comes once."""
+        """Apply these fixes, and return the files.
+
+        Each fix is made again, so that what two of them share comes once.
+        """
         if fixes not in self._outcomes:
             self._outcomes[fixes] = self._made(lambda key: key in fixes)
         return self._outcomes[fixes]
 
     def without(self, fixes: frozenset[str]) -> FixOutcome:
-        """What all fixes but these make of the files."""
+        """Apply all fixes but these, and return the files."""
         return self._made(lambda key: key not in fixes)
 
     def _made(self, wanted: Callable[[str], bool]) -> FixOutcome:
@@ -71,11 +74,11 @@ class Trials:
             return self.project.fixes(lambda origin: wanted(origin.key))
 
     def passes(self, fixes: frozenset[str]) -> bool:
-        """Whether the command passes with these fixes."""
+        """Run the command with these fixes, and return whether it passes."""
         return self.failing(fixes) is None
 
     def failing(self, fixes: frozenset[str]) -> Failing | None:
-        """How the command fails with these fixes; the same texts are tried once."""
+        """Run the command with these fixes, and return how it fails, if it does; equal texts are tried once."""
         outcome = self.fixed(fixes)
         state = _digest(changed(outcome))
         if state not in self._known:
@@ -84,12 +87,12 @@ class Trials:
         return self._known[state]
 
     def learn_passing(self) -> None:
-        """Take note that the command passes without fixes."""
+        """Record that the command passes without fixes."""
         self._latest = _digest({})
         self._known[self._latest] = None
 
     def still_failing(self, fixes: frozenset[str]) -> Failing | None:
-        """The same, tried again unless it was the latest that was tried: does what passed before still pass?"""
+        """Run the command again unless these fixes were tried last, and return how it fails, if it does."""
         state = _digest(changed(self.fixed(fixes)))
         if state != self._latest:
             self._known.pop(state, None)
@@ -124,12 +127,12 @@ class Trials:
         return ended
 
     def tail(self, ended: Ended) -> str:
-        """The end of what a run printed, with the files of the copy named as in the project."""
+        """Return the end of what a run printed, with the files of the copy named as in the project."""
         return ended.tail().replace(f"{self.scratch.work}{os.sep}", "")
 
 
 def changed(outcome: FixOutcome) -> dict[str, Source]:
-    """The new texts of the files that fixes changed."""
+    """Return the new texts of the files that fixes changed."""
     return {name: outcome.sources[name] for name in sorted(outcome.applied)}
 
 

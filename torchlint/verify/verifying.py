@@ -72,7 +72,7 @@ def verify(project: EngineRun, plan: Plan, listener: Listener) -> tuple[Verified
 
 @contextmanager
 def copied(base: Path, plan: Plan, listener: Listener) -> Iterator[Scratch]:
-    """A copy of a folder, removed at the end.
+    """Yield a copy of a folder, and remove it at the end.
 
     Raises:
         CannotVerifyError: it cannot be made, or lacks what the user wants in it.
@@ -87,7 +87,7 @@ def copied(base: Path, plan: Plan, listener: Listener) -> Iterator[Scratch]:
 
 
 def base_of(root: Path, folder: Path) -> Path:
-    """The folder to copy: the project, or a project around it where the user is in that one.
+    """Return the folder to copy: the project, or a project around it where the user is in that one.
 
     Raises:
         CannotVerifyError: the user is elsewhere.
@@ -100,7 +100,7 @@ def base_of(root: Path, folder: Path) -> Path:
 
 
 def check_copy(project: EngineRun, place: Scratch, names: Iterable[str]) -> None:
-    """Make sure that the copy holds the files of the project as they were read, and some by name.
+    """Check that the copy holds the files of the project as they were read, and some by name.
 
     Raises:
         CannotVerifyError: it does not.
@@ -122,7 +122,7 @@ def _left_out(place: Scratch) -> str:
 
 
 def command_in(project: EngineRun, plan: Plan, place: Scratch) -> tuple[Command, list[str]]:
-    """The command for the copy, and what the user must know of it.
+    """Return the command for the copy, and what the user must know of it.
 
     Raises:
         CannotVerifyError: the folder of the user is not copied, or the command would run the real project.

@@ -29,7 +29,7 @@ class Additions:
     _index: _Added | None = None
 
     def to(self, cls: str, attr: str) -> Iterator[tuple[FileFacts, ast.expr]]:
-        """All that may be put into an attribute of an instance of a class, in any file that is connected with it."""
+        """Yield all that may be put into an attribute of an instance of a class, in any file connected with it."""
         if self._index is None:
             self._index = self._read()
         home = self.project.classes.get(cls)

@@ -52,12 +52,15 @@ class Autograd(Fact):
         self._modules = Closure(self._runs_module, self.graph.called_by)
 
     def records(self, facts: FileFacts, node: ast.AST) -> bool | None:
-        """Whether autograd records what runs at a node; ``None`` where nothing says so."""
+        """Return whether autograd records what runs at a node; ``None`` if that is not known."""
         mode = self.modes.at(facts, node)
         return None if mode is Mode.UNKNOWN else mode is Mode.ON
 
     def has_graph(self, facts: FileFacts, node: ast.expr, *, trained: bool = False) -> bool | None:
-        """Whether a tensor is part of a recorded graph; ``trained``: one of target networks alone does not count."""
+        """Return whether a tensor is part of a recorded graph.
+
+        With ``trained``, a graph of target networks alone does not count.
+        """
         found = self.graphs.of(facts, node)
         if found & (Graph.TRAINED if trained else Graph.TRAINED | Graph.COPY):
             return True
@@ -66,7 +69,7 @@ class Autograd(Fact):
     # runs of networks -----------------------------------------------------------------------------------------------
 
     def runs(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call runs a network with parameters: a module, or a project function that gives its tensors."""
+        """Return whether a call runs a network: a module, or a project function that returns a network's tensors."""
         func = call.func
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE:
@@ -77,7 +80,7 @@ class Autograd(Fact):
         return self.reach_module(targets) and bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY))
 
     def reach_module(self, functions: Iterable[Scope]) -> bool:
-        """Whether one of some functions runs a module with parameters, itself or through known callees."""
+        """Return whether one of some functions runs a module with parameters, itself or through known callees."""
         return any(map(self._modules.leads, functions))
 
     def _runs_module(self, scope: Scope) -> bool:
@@ -89,7 +92,7 @@ class Autograd(Fact):
         )
 
     def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool) -> Run:
-        """What a call does that runs a network; ``keeps`` says whether it may keep a tensor."""
+        """Return how a call runs a network; ``keeps`` says whether it may keep a tensor."""
         scope = facts.scope_of(call).function
         targets = self.graph.callees.get(call, ())
         return Run(
@@ -170,7 +173,7 @@ class Autograd(Fact):
     # what functions run ---------------------------------------------------------------------------------------------
 
     def reaches(self, function: Scope, names: frozenset[str]) -> bool:
-        """Whether a function may run one of these, itself or through known callees.
+        """Return whether a function may run one of these, itself or through known callees.
 
         Modules and functions that are not the project's are taken to run none of them.
         """
@@ -182,7 +185,7 @@ class Autograd(Fact):
         return known.leads(function)
 
     def updates(self, function: Scope) -> bool:
-        """Whether a function may run a backward pass, itself or through known callees."""
+        """Return whether a function may run a backward pass, itself or through known callees."""
         return self.reaches(function, _BACKWARD.all)
 
     def _called(self, scope: Scope) -> frozenset[str]:

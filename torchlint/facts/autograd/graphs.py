@@ -86,12 +86,12 @@ class Graphs(Fact):
         self._tuples = Tuples(self.sources, self._off)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Graph:
-        """All that the graph of an expression may come from; ``OPEN`` beside it where some of it is not known."""
+        """Return the sources of an expression's graph, with ``OPEN`` if some are not known."""
         found = self._solver.ask((facts, node))
         return Graph.OPEN if found is None else found
 
     def returned(self, functions: Iterable[Scope]) -> Graph:
-        """What the graph of a result comes from that any of these functions may return."""
+        """Return the sources of the graph that a result of any of these functions may have."""
         found = _joined([self._solver.ask(function) for function in functions])
         return Graph.OPEN if found is None else found
 
@@ -281,7 +281,7 @@ class Graphs(Fact):
         return _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
 
     def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
-        """Whether a module is known to have parameters."""
+        """Return whether a module is known to have parameters."""
         found = self._parametric.get(func)
         if found is None:
             found = self._parametric[func] = self._is_parametric(facts, func)
@@ -314,7 +314,7 @@ class Graphs(Fact):
         return isinstance(told, ast.Constant) and told.value is False
 
     def is_leaf(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor asks for gradients itself and was computed from nothing: it has no graph."""
+        """Return whether a tensor asks for gradients itself and was computed from nothing: it has no graph."""
         return set(self._leaves.ends(facts, node)) == {True}
 
     def _leaf(self, spot: Spot) -> Iterator[Spot | bool]:
@@ -372,6 +372,6 @@ def _says(call: ast.Call, name: str, value: bool) -> bool:
 
 
 def has_parameters(name: str) -> bool:
-    """Whether modules of a class of torch have parameters."""
+    """Return whether modules of a class of torch have parameters."""
     last = name.rpartition(".")[2]
     return name.startswith("torch.nn.") and last[:1].isupper() and last not in _BARE and not last.endswith(_BARE_ENDS)

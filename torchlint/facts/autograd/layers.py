@@ -14,7 +14,7 @@ _WALKING = last_names("builtins", elements=("all", "pairs"))
 
 
 def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
-    """Whether a call is one of what the module that makes it keeps: ``self.activation(x)``, ``self.layers[0](x)``.
+    """Return whether a call runs a layer that the calling module keeps: ``self.activation(x)``, ``self.layers[0](x)``.
 
     ``for layer in self.layers: x = layer(x)`` counts. Ask where the callee is not known: it maps tensors to tensors.
     """

@@ -30,7 +30,7 @@ class Makers(Fact):
         self._flow = ValueFlow(self._step, lost="")
 
     def of(self, facts: FileFacts, node: ast.expr) -> str:
-        """The last word of the one function or module that made all that an expression may mean; else empty.
+        """Return the last word of the one function or module that makes an expression on all paths, else an empty text.
 
         ``softmax`` of ``F.softmax(x, -1)``, ``x.softmax(-1)``, ``nn.Softmax(-1)(x)``, of ``p.gather(1, a)`` where
         ``p`` is one of these, of a call of a project function that returns one, and of a network that ends in one;

@@ -29,7 +29,7 @@ class Members(Fact):
     project: Project
 
     def free_attribute(self, facts: FileFacts, node: ast.AST, name: str) -> str | None:
-        """An attribute that the module whose method holds a node could get at the end of its ``__init__``.
+        """Return an attribute that the module whose method holds a node could get at the end of its ``__init__``.
 
         Source text such as ``self.support``: the name, or with a number after it where that is taken. ``None`` where
         there is none that is sure to be there when the method runs.
@@ -50,7 +50,7 @@ class Members(Fact):
         return f"{this}.{free}" if taken and free else None
 
     def settled(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression means the same at the end of the enclosing class's own ``__init__``.
+        """Return whether an expression means the same at the end of the enclosing class's own ``__init__``.
 
         Its names are those of the module, its attributes of ``self`` are set there or in the class body.
         """
@@ -74,7 +74,7 @@ class Members(Fact):
         return True
 
     def of_parameter(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is a parameter of the function that holds it, not the object of its method."""
+        """Return whether an expression is a parameter of its function, other than the object of a method."""
         parameter = self.project.reaching(facts, node).parameter
         return parameter is not None and parameter.target != facts.scope_of(node).function.self_name
 
@@ -127,7 +127,7 @@ class Members(Fact):
 
 
 def own_init(facts: FileFacts, node: ast.AST) -> ast.FunctionDef | None:
-    """The ``__init__`` in the body of the class whose method holds a node, if it always runs to its end."""
+    """Return the ``__init__`` in the body of the class whose method holds a node, if it always runs to its end."""
     owner = facts.scope_of(node).owner
     found = list(_scopes(owner)) if owner is not None else []
     if len(found) != 1 or found[0].returns or found[0].yields:

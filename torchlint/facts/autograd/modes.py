@@ -54,7 +54,7 @@ class Modes(Fact):
         self._needs = Solver(self._differentiates, unknown=False)
 
     def at(self, facts: FileFacts, node: ast.AST) -> Mode:
-        """The mode in which a node runs: set in its own function, or that of the callers."""
+        """Return the mode in which a node runs: set in its own function, or that of the callers."""
         return self._at(facts, node) or Mode.UNKNOWN
 
     def _at(self, facts: FileFacts, node: ast.AST) -> Mode | None:
@@ -64,7 +64,7 @@ class Modes(Fact):
     # in one function ------------------------------------------------------------------------------------------------
 
     def inside(self, facts: FileFacts, node: ast.AST) -> Mode | None:
-        """What the function that holds a node says itself, ``None`` where it leaves that to its callers."""
+        """Return the mode that the function around a node sets, ``None`` if it leaves that to its callers."""
         stmt = facts.statement(node)
         home = stmt if stmt is not None and facts.scope_of(node).function is facts.scope_of(stmt).function else node
         if home not in self._local:
@@ -117,7 +117,7 @@ class Modes(Fact):
         return self.project.qualified(facts, node) or ""
 
     def of_guard(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> Mode | None:
-        """The mode that a context manager sets, ``None`` where it leaves it as it is."""
+        """Return the mode that a context manager sets, ``None`` where it leaves it as it is."""
         if depth > 4:
             return Mode.UNKNOWN
         if isinstance(node, ast.IfExp):

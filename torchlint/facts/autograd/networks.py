@@ -54,7 +54,7 @@ class Networks(Fact):
     _movers: dict[ModuleOrigin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Network:
-        """What is known of the module that an expression names, or whose method it names."""
+        """Return what is known of the module that an expression names, or whose method it names."""
         node = _module_of(self.values, facts, node)
         found = self._known.get((facts, node))
         if found is None:
@@ -80,22 +80,22 @@ class Networks(Fact):
     # what is told sooner than all of it ------------------------------------------------------------------------------
 
     def made_of(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
-        """The parts of a module (see ``Network.parts``)."""
+        """Return the parts of a module (see ``Network.parts``)."""
         return self.parts.of(facts, _module_of(self.values, facts, node))
 
     def trained(self, facts: FileFacts, node: ast.expr) -> bool | None:
-        """Whether an optimizer moves the parameters of a module (see ``Network.trained``)."""
+        """Return whether an optimizer moves the parameters of a module (see ``Network.trained``)."""
         node = _module_of(self.values, facts, node)
         origins = self.tracer.of(facts, node)
         return self._is_trained(facts, node, origins) if origins else None
 
     def target(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a module is a target network."""
+        """Return whether a module is a target network."""
         node = _module_of(self.values, facts, node)
         return self._is_target(node, self.tracer.of(facts, node))
 
     def frozen(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether the parameters of a module are proven not to ask for gradients."""
+        """Return whether the parameters of a module are proven not to ask for gradients."""
         origins = self.tracer.of(facts, _module_of(self.values, facts, node))
         return bool(origins) and not self._thawed(origins) and self._all_frozen(origins)
 
@@ -133,7 +133,7 @@ class Networks(Fact):
         return found
 
     def toggled(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether the parameters of a module ask for gradients at one time and not at another."""
+        """Return whether the parameters of a module ask for gradients at one time and not at another."""
         return self._thawed(self.tracer.of(facts, _module_of(self.values, facts, node)))
 
     def _thawed(self, origins: Iterable[ModuleOrigin]) -> bool:
@@ -251,12 +251,15 @@ class Networks(Fact):
         )
 
     def moved_together(self, facts: FileFacts, one: ast.expr, other: ast.expr) -> bool | None:
-        """Whether one optimizer moves parameters of both modules; ``None`` where it is not known what moves one."""
+        """Return whether one optimizer moves parameters of both modules.
+
+        The result is ``None`` where it is not known what moves one.
+        """
         first, second = self.movers(facts, one), self.movers(facts, other)
         return bool(first & second) if first and second else None
 
     def movers(self, facts: FileFacts, node: ast.expr) -> frozenset[ast.AST]:
-        """The constructors of the optimizers that move a module, by what is known best of where it comes from."""
+        """Return the constructors of the optimizers that update a module, by the most that is known of its origin."""
         found = [self._moved(origin) for origin in self.tracer.of(facts, _module_of(self.values, facts, node))]
         best = max((tie for tie, _ in found), default=_Tie.NONE)
         return frozenset(call for tie, calls in found if tie is best for call in calls)

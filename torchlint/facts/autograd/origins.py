@@ -44,7 +44,7 @@ class ModuleOrigin:
     made: ast.expr | None = None
 
     def part(self, name: str) -> ModuleOrigin:
-        """What an attribute or key of it comes from."""
+        """Return the origin of an attribute or key of this module."""
         return ModuleOrigin(self.root, (*self.path, name), self.facts, self.made)
 
 
@@ -68,7 +68,7 @@ class Tracer(Fact):
         self._solver = Solver(lambda question: self._expression(*question), NOWHERE)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Origins:
-        """All that an expression may mean; empty where that is not known."""
+        """Return all origins that an expression may have; none if one is not known."""
         return self._solver.ask((facts, node)) or NOWHERE
 
     def _all(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Origins:
@@ -90,7 +90,7 @@ class Tracer(Fact):
         return self._all(facts, forms_of(node))
 
     def bound(self, facts: FileFacts, node: ast.Call) -> Origins:
-        """What a call is bound to that makes a module, perhaps through methods that give it back."""
+        """Return what a call that makes a module is bound to, perhaps through methods that return the module."""
         made = receiver_of(node, SAME)
         top: ast.AST = node
         parent = facts.parent.get(top)
@@ -159,7 +159,7 @@ class Tracer(Fact):
         return self._assigned(facts, binding, part)
 
     def element(self, facts: FileFacts, binding: Binding) -> Origins:
-        """The elements of what is iterated: ``for q, target in zip(self.qs, self.targets)``."""
+        """Return the elements of what is iterated: ``for q, target in zip(self.qs, self.targets)``."""
         assert binding.value is not None
         spot = self.sources.drawn(Spot(facts, binding.value, (None, *binding.path)))
         over, path = spot.node, spot.path[1:]
@@ -238,7 +238,7 @@ class Tracer(Fact):
     # comparing ------------------------------------------------------------------------------------------------------
 
     def views(self, origin: ModuleOrigin) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """An origin as a part of an instance of a class: class and path, for every class on the way to it."""
+        """Return an origin as a part of an instance of a class: class and path, for every class on the way to it."""
         found = self._views.get(origin)
         if found is None:
             cuts = range(len(origin.path) + 1)
@@ -247,7 +247,7 @@ class Tracer(Fact):
         return found
 
     def made(self, origin: ModuleOrigin) -> list[tuple[FileFacts, ast.expr | None]]:
-        """What makes a module: the expression that it is, or those that classes keep in the attribute that it is."""
+        """Return the expressions that make a module: its own, or those stored in the attribute that it is."""
         if not origin.path:
             return [(origin.facts, origin.made)]
         return [
@@ -258,7 +258,7 @@ class Tracer(Fact):
         ]
 
     def classes(self, origin: ModuleOrigin, cut: int) -> list[str]:
-        """Qualified names of the project's classes of the first ``cut`` steps of an origin."""
+        """Return the qualified names of the project's classes of the first ``cut`` steps of an origin."""
         if isinstance(origin.root, Scope):
             names = [origin.root.dotted]
         elif origin.made is not None:

@@ -47,19 +47,19 @@ class Parts(Fact):
         self._flow = ValueFlow(self._step, lost="")
 
     def of(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
-        """Qualified names of all library modules in a module, ``None`` if some part is not known."""
+        """Return the qualified names of all library modules in a module, ``None`` if some part is not known."""
         found = self.classes(facts, node)
         return None if found is None else frozenset(filter(is_external_module, found)) - self.project.classes.keys()
 
     def classes(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
-        """As ``of``, with the project's own classes, and functions of torch that are kept as layers."""
+        """Return the same as ``of``, with the project's own classes, and functions of torch that are kept as layers."""
         found = self._known.get(node)
         if found is None:
             found = self._known[node] = frozenset(self._flow.ends(facts, node, INSIDE))
         return None if "" in found or not found else found
 
     def known(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
-        """As ``classes``, where some parts may be unknown: those that are not."""
+        """Return the known ones of ``classes``, where other parts may be unknown."""
         self.classes(facts, node)
         return self._known[node] - {""}
 

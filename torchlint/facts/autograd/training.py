@@ -49,12 +49,12 @@ class ModuleUses:
     wanted: set[ModuleOrigin] = field(default_factory=set)
 
     def train(self, origins: Iterable[ModuleOrigin], mover: ast.AST) -> None:
-        """Note that something moves these modules."""
+        """Record that something moves these modules."""
         for origin in origins:
             self.trained.setdefault(origin, set()).add(mover)
 
     def copy(self, origins: Iterable[ModuleOrigin], sources: Iterable[ModuleOrigin]) -> None:
-        """Note that these modules are given the parameters of others."""
+        """Record that these modules are given the parameters of others."""
         given = frozenset(sources)
         for origin in origins:
             self.copied.setdefault(origin, set()).update(given)
@@ -74,7 +74,7 @@ class Reader:
         self._flow = ValueFlow(self._step, lost=None)
 
     def table(self) -> ModuleUses:
-        """What all files of the project do."""
+        """Return the table of what all files of the project do with modules; made once."""
         table = ModuleUses()
         for facts in self.project.files.values():
             text = facts.source.utf8
@@ -193,7 +193,7 @@ class Reader:
     # parameters of modules ------------------------------------------------------------------------------------------
 
     def modules(self, facts: FileFacts, node: ast.expr) -> Iterable[Place | None]:
-        """The modules whose parameters an expression holds; ``None`` for what is not understood."""
+        """Yield the modules whose parameters an expression holds; ``None`` for what is not understood."""
         return self._flow.ends(facts, node, INSIDE)
 
     def _step(self, spot: Spot) -> Iterator[Spot | Place | None]:

@@ -28,7 +28,7 @@ class Tuples:
         self._flow = ValueFlow(self._step, lost=None)
 
     def at(self, facts: FileFacts, whole: ast.expr, path: tuple[Key, ...]) -> Iterable[_Place]:
-        """The expressions that a part of a value may be; what holds it where some of them are not known."""
+        """Yield the expressions that a part of a value may be, and the whole if some of them are not known."""
         start = Spot(facts, whole, path)
         ends = self._flow.trace(start).ends
         if None in ends:
@@ -47,7 +47,7 @@ class Tuples:
 
 
 def added_to(facts: FileFacts, node: ast.Name) -> Sequence[tuple[str, ast.expr]]:
-    """What the function of a name puts into what it stands for, each with how: appended, or stored under a key."""
+    """Return what a method adds to the object it is called on, each with how: appended, or stored under a key."""
     scope = facts.scope_of(node).function
     kept = (call for _, call in scope.keyed.get(node.id, ()) if call in facts.grows and isinstance(call, ast.Call))
     return [*scope.appends.get(node.id, ()), *(("keyed", call.args[-1]) for call in kept)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def alike(one: ast.AST, other: ast.AST | None) -> bool:
-    """Whether two nodes read the same; it makes no difference whether they are read or stored into."""
+    """Return whether two nodes have the same text, whether they are read or stored into."""
     todo: list[tuple[object, object]] = [(one, other)]
     while todo:
         mine, theirs = todo.pop()
@@ -26,5 +26,5 @@ def alike(one: ast.AST, other: ast.AST | None) -> bool:
 
 
 def among(node: ast.AST, others: Iterable[ast.AST | None]) -> bool:
-    """Whether one of some nodes reads the same as another."""
+    """Return whether one of some nodes has the same text as another."""
     return any(alike(node, other) for other in others)

@@ -20,7 +20,7 @@ class Backends:
             self._folders.setdefault(_folder(facts), set()).update(_frameworks(facts))
 
     def kept(self, folder: str, found: Mapping[str, Scope | None]) -> list[str]:
-        """Of definitions by name those for the frameworks of a folder, or else for torch; all where none is."""
+        """Return the definitions for the framework of a folder, else those for torch, else all."""
         wanted = self._folders.get(folder) or _TORCH
         fitting = [name for name, scope in found.items() if scope is None or wanted & _frameworks(scope.file)]
         return fitting or list(found)

@@ -192,7 +192,7 @@ class _Linker:
 
 
 def suiting(facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> list[tuple[Scope, int]]:
-    """Those of several methods that take the arguments of a call, and return what the call uses, or unpacks.
+    """Return the methods that take the arguments of a call and return what the call uses or unpacks.
 
     Each method comes with how many of its leading parameters the call itself fills. All of them where none suits.
     """

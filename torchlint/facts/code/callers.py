@@ -25,7 +25,7 @@ class Caller:
 
 
 def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
-    """The argument expression that a call passes for a parameter, ``None`` when the call leaves it out."""
+    """Return the argument expression that a call passes for a parameter, ``None`` when the call leaves it out."""
     args, named = _handed_over(caller.call) if caller.starts else (caller.call.args, _named(caller.facts, caller.call))
     if name in named:
         return named[name]
@@ -38,13 +38,13 @@ def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
 def arguments(
     callers: Mapping[Scope, Sequence[Caller]], function: Scope | None, name: str
 ) -> Iterator[tuple[Caller, ast.expr | None]]:
-    """What each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
+    """Yield what each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
     if function is not None:
         yield from ((caller, passed(function, name, caller)) for caller in callers.get(function, ()))
 
 
 def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
-    """Whether a statement of a function is in a branch that a flag, given as a constant, keeps a call from."""
+    """Return whether a flag, given as a constant, keeps a call from a statement of the function."""
     child, parent = stmt, function.file.parent.get(stmt)
     while caller is not None and isinstance(parent, ast.stmt) and parent is not function.node:
         if isinstance(parent, ast.If) and isinstance(parent.test, ast.Name):
@@ -58,7 +58,10 @@ def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
 
 
 def answers(function: Scope) -> bool:
-    """Whether a function returns more than ``None``; one that has no body but in overriding classes does not."""
+    """Return whether a function returns more than ``None``.
+
+    A method without a body returns ``None``, whatever overrides it.
+    """
     return any(not (isinstance(value, ast.Constant) and value.value is None) for value in function.results)
 
 
@@ -98,7 +101,7 @@ def _handed_over(call: ast.Call) -> tuple[list[ast.expr], dict[str, ast.expr]]:
 
 
 def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
-    """The element of a tuple display that an unpacked name gets; the whole where it is not a display."""
+    """Return the element of a tuple display that an unpacked name gets; the whole where it is not a display."""
     for step in path:
         if isinstance(node, (ast.Tuple, ast.List)) and -1 < step < len(node.elts):
             node = node.elts[step]
@@ -106,24 +109,27 @@ def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
 
 
 def stores_of(project: Project, cls: str, name: str) -> Iterator[AttributeStore]:
-    """All assignments to an attribute in a class, its ancestors and its descendants."""
+    """Yield all assignments to an attribute in a class, its ancestors and its descendants."""
     for scope in project.relatives_storing(cls, name):
         yield from scope.stores[name]
 
 
 def methods(cls: Scope) -> Iterator[Scope]:
-    """The functions in a class's body."""
+    """Yield the functions in a class's body."""
     return (inner for inner in cls.inner if inner.kind == "function")
 
 
 def own_mentions_of(cls: Scope, name: str) -> Iterator[ast.Attribute]:
-    """The places where methods of a class mention an attribute of their object."""
+    """Yield the places where methods of a class mention an attribute of their object."""
     parts = (part for method in methods(cls) for part in walk(method.node))
     return (each for each in parts if isinstance(each, ast.Attribute) and each.attr == name and cls.file.is_own(each))
 
 
 def sets_any(call: ast.Call) -> bool:
-    """Whether a call gives an object attributes of any name: ``setattr`` without a literal, ``x.__dict__.update``."""
+    """Return whether a call may set any attribute of an object.
+
+    ``setattr`` without a literal, ``x.__dict__.update``.
+    """
     func = call.func
     if isinstance(func, ast.Name) and func.id == "setattr" and len(call.args) > 1:
         return not isinstance(call.args[1], ast.Constant)

@@ -40,7 +40,7 @@ class Closure(Generic[Node]):
     _known: dict[Node, bool] = field(default_factory=dict)
 
     def leads(self, node: Node) -> bool:
-        """Whether a node has the property, or one does that it leads to."""
+        """Return whether a node, or one that it leads to, has the property."""
         if node not in self._known:
             self._search(node)
         return self._known[node]

@@ -458,7 +458,7 @@ class _Collector:
 
 
 def dotted(node: ast.AST) -> str:
-    """The text of a chain of names (``self.memory``), empty for anything else."""
+    """Return the text of a chain of names (``self.memory``), empty for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -25,7 +25,7 @@ class Spelling:
 
 
 def spelling(ask: Ask, facts: FileFacts, node: ast.expr) -> Spelling:
-    """What a text in the code may be; of a parameter, what the callers write."""
+    """Return the strings that a name or literal may be; of a parameter, what the callers pass."""
     if isinstance(node, ast.Constant):
         return Spelling(frozenset({node.value})) if isinstance(node.value, str) else Spelling()
     if isinstance(node, ast.JoinedStr) and node.values and isinstance(first := node.values[0], ast.Constant):
@@ -56,7 +56,7 @@ def _given(ask: Ask, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:
 
 
 def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
-    """The value of ``getattr(object, name)``; ``None`` where nothing is known yet."""
+    """Return the value of ``getattr(object, name)``; ``None`` where nothing is known yet."""
     found = spelling(ask, facts, node.args[1])
     module = ask.project.modules.get(ask.project.qualified(facts, node.args[0]) or "")
     if module is not None:
@@ -73,7 +73,7 @@ def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
 
 
 def named(ask: Ask, facts: FileFacts, node: ast.Call, how: object) -> Value:
-    """What a text in a call names: ``import_module("agents.ppo")``, ``get_class("agents.ppo.Agent")``.
+    """Return what a text in a call names: ``import_module("agents.ppo")``, ``get_class("agents.ppo.Agent")``.
 
     Of ``instantiate({"_target_": "agents.ppo.Agent"})`` an object of the class.
     """
@@ -103,7 +103,9 @@ def _target(node: ast.expr) -> ast.expr | None:
 
 
 def evaluated(ask: Ask, facts: FileFacts, node: ast.Call) -> Value:
-    """The class that ``eval(name)(...)`` means: one of those that the file defines or imports and that take the call.
+    """Return the class that ``eval(name)(...)`` means.
+
+    It is one that the file defines or imports, and that takes the call.
 
     Of many, the nearest class from which all of them derive.
     """

@@ -12,7 +12,7 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
 
 def used_before(project: Project, facts: FileFacts, place: ast.Name, node: ast.Name) -> bool:
-    """Whether a name at ``place`` had the value that it has at a node, and was read there in any case before."""
+    """Return whether a name at ``place`` had the value that it has at a node, and was read there in any case before."""
     stmt = facts.statement(place)
     if not isinstance(stmt, _SIMPLE) or not is_above(facts, stmt, node) or place not in unconditional(stmt):
         return False

@@ -9,7 +9,7 @@ from torchlint.facts.code.project import Project
 
 
 def of_library(project: Project, scope: Scope) -> bool:
-    """Whether code belongs to a library, so that programs that are not seen may call it."""
+    """Return whether code belongs to a library, so that programs that are not seen may call it."""
     outermost = scope
     while outermost.parent is not None and outermost.parent.kind != "module":
         outermost = outermost.parent
@@ -17,7 +17,7 @@ def of_library(project: Project, scope: Scope) -> bool:
 
 
 def exported(project: Project, scope: Scope) -> bool:
-    """Whether a function or class belongs to a library: it lies in a package whose ``__init__`` imports from it."""
+    """Return whether a function or class belongs to a library: a package whose ``__init__`` imports from its module."""
     parts: Sequence[str] = scope.file.module.split(".")
     for cut in range(len(parts), 0, -1):
         package = project.modules.get(".".join(parts[:cut]))

@@ -35,15 +35,15 @@ class FileEdits:
                     self.classes.add(scope.dotted)
 
     def scope(self, scope: Scope) -> Scope | None:
-        """What a scope is now; ``None`` where the edit took it away."""
+        """Return the scope in place of an old one, ``None`` if the edit removed it."""
         return self.scopes.get(scope, scope)
 
     def current(self, scopes: Iterable[Scope]) -> Iterator[Scope]:
-        """What scopes are now, without those that are gone."""
+        """Yield the scopes in place of old ones, without removed ones."""
         return (found for scope in scopes if (found := self.scope(scope)) is not None)
 
     def is_old(self, facts: FileFacts) -> bool:
-        """Whether a file is one before the edit."""
+        """Return whether a file is one before the edit."""
         return facts in self.files
 
 
@@ -55,7 +55,7 @@ def _by_name(scopes: Iterable[Scope]) -> dict[tuple[str, str], list[Scope]]:
 
 
 def outline(facts: FileFacts) -> tuple[object, ...]:
-    """What other files can see of a file without looking into its functions.
+    """Return what other files can see of a file without looking into its functions.
 
     Two texts with the same outline differ inside of functions alone, and bind, import and store under the same names.
     """

@@ -82,7 +82,7 @@ class CallGraph(Fact):
             self.callers.setdefault(scope, []).append(Caller(facts, call, skip))
 
     def taking(self, call: ast.Call, argument: ast.expr, *, named: bool = False) -> Iterator[tuple[Scope, str]]:
-        """The functions that a call surely means, with the parameter that takes one of its arguments.
+        """Yield the functions that a call surely means, with the parameter that takes one of its arguments.
 
         ``named``: also those that it means by the name of a method alone.
         """
@@ -92,19 +92,19 @@ class CallGraph(Fact):
                 yield from ((function, name) for name in names)
 
     def sure(self, call: ast.AST) -> tuple[Scope, ...]:
-        """The functions that a call means by more than the name of a method."""
+        """Return the functions that a call means by more than the name of a method."""
         return () if call in self.weak else self.callees.get(cast("ast.Call", call), ())
 
     def caller(self, function: Scope, call: ast.AST | None) -> Caller | None:
-        """A call as one of those that reach a function; ``None`` where it is none."""
+        """Return a call as one of those that reach a function, ``None`` if it does not reach it."""
         return next((each for each in self.callers.get(function, ()) if each.call is call), None)
 
     def arguments(self, function: Scope | None, name: str) -> Iterator[tuple[Caller, ast.expr | None]]:
-        """What each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
+        """Yield what each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
         return arguments(self.callers, function, name)
 
     def called_by(self, scope: Scope) -> Iterator[Scope]:
-        """The known functions that a function calls."""
+        """Yield the known functions that a function calls."""
         return (target for call in scope.run_calls() for target in self.callees.get(call, ()))
 
     def run(self, facts: FileFacts, node: ast.AST, targets: Iterable[Scope], how: How = How.HERE) -> None:
@@ -113,12 +113,12 @@ class CallGraph(Fact):
             self.runs.setdefault(scope, []).append(ImplicitRun(facts, node, scope, how))
 
     def places(self, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:
-        """All places known to run a function."""
+        """Yield all places known to run a function."""
         yield from ((caller.facts, caller.call) for caller in self.callers.get(scope, ()))
         yield from ((run.facts, run.node) for run in self.runs.get(scope, ()))
 
     def edited(self, edits: FileEdits) -> CallGraph:
-        """The graph without the calls of edited files, and with what their functions are now in place of the old ones.
+        """Return the graph without the calls of edited files, and with the new functions in place of the old ones.
 
         Their new calls are still to be resolved.
         """
@@ -155,7 +155,7 @@ def call_graph(project: Project, checkpoint: Callable[[], None] = lambda: None) 
 
 
 def call_graph_after(project: Project, graph: CallGraph, values: Values, edits: FileEdits) -> tuple[CallGraph, Values]:
-    """The graph of a project in which files were edited: their calls are resolved, and those of the rest are kept."""
+    """Return the call graph after edits of files: their calls are resolved again, all others are kept."""
     kept = graph.edited(edits)
     return kept, _resolved(project, kept, values.edited(project, kept.callers, edits), list(edits.files.values()))
 
@@ -440,7 +440,7 @@ class _Resolver:
         return [(init, 1) for init in found if init is not None]
 
     def started(self) -> None:
-        """Note what processes and threads are given for the parameters of the function that they run."""
+        """Record what processes and threads pass for the parameters of the function that they run."""
         for facts in self.files:
             text = facts.source.utf8
             if b"target" not in text and b"spawn" not in text:
@@ -490,7 +490,7 @@ def _callable_names(project: Project) -> set[str]:
 
 
 def components(project: Project) -> dict[str, frozenset[str]]:
-    """For every file the files it is connected with by imports in either direction, itself included."""
+    """Return for each file the files that imports connect with it in either direction, itself included."""
     # A default of torch that one file sets holds in all, but lets none call another.
     groups = connected({file.path: (*file.imports, *file.star_imports) for file in project.files.values()})
     return {path: group for group in groups for path in group}

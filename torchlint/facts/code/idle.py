@@ -20,7 +20,7 @@ class Idle(Fact):
     mentions: Mentions
 
     def handled(self, facts: FileFacts, node: ast.expr, idle: frozenset[str]) -> bool:
-        """Whether an object is used: other than by the methods in ``idle`` and tests whether it is there."""
+        """Return whether an object is used other than by the methods in ``idle`` and tests for its existence."""
         stmt = facts.statement(node)
         value = getattr(stmt, "value", None)
         if not isinstance(stmt, (ast.Assign, ast.AnnAssign)) or not _gives(value, node):
@@ -30,7 +30,7 @@ class Idle(Fact):
         return any(read is None or not _asks(*read, idle) for read in reads)
 
     def unread(self, facts: FileFacts, node: ast.expr, index: int | None = None) -> bool:
-        """Whether nothing reads the local name that a value is assigned to; ``index``: the one for that part of it."""
+        """Return whether nothing reads the local name of a value, with ``index`` the name for that part of it."""
         stmt = facts.statement(node)
         if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
             return False
@@ -45,7 +45,7 @@ class Idle(Fact):
         return not any(True for _ in self._reads(facts, stmt, target))
 
     def calls(self, facts: FileFacts, node: ast.expr, name: str) -> bool:
-        """Whether a method of an object that is assigned, or entered by ``with``, is called by its name."""
+        """Return whether a method of an object that is assigned, or entered by ``with``, is called by its name."""
         stmt = facts.statement(node)
         targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
         if isinstance(stmt, ast.With):
@@ -56,7 +56,7 @@ class Idle(Fact):
         return any(isinstance(part, ast.Attribute) and part.attr == name for part in above)
 
     def called(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an object that is assigned is itself called."""
+        """Return whether an object that is assigned is itself called."""
         stmt = facts.statement(node)
         if not isinstance(stmt, (ast.Assign, ast.AnnAssign)) or stmt.value is not node:
             return False
@@ -66,7 +66,7 @@ class Idle(Fact):
         return any(isinstance(call, ast.Call) and call.func is read for call, read in above)
 
     def only_called(self, facts: FileFacts, node: ast.expr, count: int) -> bool:
-        """Whether an object is assigned to a local name that is only called, with ``count`` plain arguments."""
+        """Return whether an object is assigned to a local name that is only called, with ``count`` plain arguments."""
         stmt = facts.statement(node)
         if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
             return False
@@ -76,7 +76,7 @@ class Idle(Fact):
         return bool(reads) and all(read is not None and _calls_plainly(*read, count) for read in reads)
 
     def tried(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether the ``try`` around an expression ends before anything uses what it is assigned to."""
+        """Return whether the ``try`` around an expression ends before anything uses what it is assigned to."""
         stmt = facts.statement(node)
         held = stmt
         above = facts.parent.get(stmt) if stmt is not None else None

@@ -39,7 +39,7 @@ _EACH = frozenset(
 def indirect(
     project: Project, graph: CallGraph, values: Values, files: Iterable[FileFacts]
 ) -> dict[Scope, protocols.EntryPoint]:
-    """Record such places of some files in the graph; gives the functions that are handed to frameworks to call."""
+    """Record such places of some files in the graph, and return the functions that frameworks are given to call."""
     finder = _CalleeFinder(project, graph, values)
     for facts in files:
         finder.read(facts)

@@ -37,7 +37,7 @@ _File = TypeVar("_File", bound=ModuleFile)
 
 
 def module_name(path: str) -> tuple[str, bool]:
-    """Dotted name of a file by its path relative to the project root, unique there, and whether it is a package."""
+    """Return the dotted name of a file, unique below the project root, and whether it is a package."""
     parts = path.removesuffix(".py").split("/")
     package = parts[-1] == "__init__" and len(parts) > 1
     if package:
@@ -76,14 +76,14 @@ class Modules(Generic[_File]):
         return found
 
     def imported(self, path: str, dotted: str) -> _File | None:
-        """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
+        """Return the project file that an absolute import of ``dotted`` in a file means, ``None`` if there is none."""
         key = (path.rpartition("/")[0], dotted)
         if key not in self._links:
             self._links[key] = self._find(path, dotted)
         return self._links[key]
 
     def meant(self, path: str, dotted: str) -> list[_File]:
-        """All project files that a name among the imports of a file may mean."""
+        """Return all project files that a name among the imports of a file may mean."""
         if dotted.endswith(ANY):
             package = dotted.removesuffix(ANY)
             parents = ((name.rpartition(".")[0], file) for name, file in self.by_name.items())
@@ -136,7 +136,7 @@ def is_standard(module: str) -> bool:
 
 
 def connected(imports: Mapping[str, Sequence[str]]) -> list[frozenset[str]]:
-    """The groups of files that are connected by imports in either direction, from what each imports, by path.
+    """Return the groups of files that are connected by imports in either direction, from what each imports, by path.
 
     A file that imports ``EVERYWHERE`` ties all of them together.
     """

@@ -53,13 +53,13 @@ class Mentions(Fact):
     _fields: dict[tuple[frozenset[str], str, str], tuple[Read, ...]] = field(default_factory=dict)
 
     def of_binding(self, facts: FileFacts, name: str, stmt: ast.AST) -> Iterator[ast.Name]:
-        """The places that may read what a statement binds to a name."""
+        """Yield the places that may read what a statement binds to a name."""
         for node in self._index(facts).names.get(name, ()):
             if any(binding.stmt is stmt for binding in self.project.reaching(facts, node).bindings):
                 yield node
 
     def handed_on(self, facts: FileFacts, name: ast.Name) -> bool:
-        """Whether what a name holds also goes elsewhere: to a call, into a container, out of the function.
+        """Return whether what a name holds also goes elsewhere: to a call, into a container, or out of the function.
 
         Operators, the methods of the value, and functions of torch that sum or multiply it, hand nothing on.
         """
@@ -80,7 +80,7 @@ class Mentions(Fact):
         )
 
     def of_field(self, facts: FileFacts, classes: str, attr: str) -> tuple[Read, ...]:
-        """The places that may read an attribute of instances of classes (empty: of whatever it is)."""
+        """Return the places that may read an attribute of instances of classes, or of any object without classes."""
         group = self.graph.groups[facts.path]
         found = self._fields.get((group, classes, attr))
         if found is None:
@@ -143,7 +143,7 @@ class Mentions(Fact):
 
 
 def holder_of(read: ast.expr) -> ast.expr:
-    """The object of which a place reads an attribute."""
+    """Return the object of which a place reads an attribute."""
     if isinstance(read, ast.Call):
         return read.args[0]
     assert isinstance(read, ast.Attribute)

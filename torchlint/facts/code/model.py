@@ -53,7 +53,7 @@ class Bind(enum.Enum):
 
 
 def decorators(node: ast.AST) -> list[ast.expr]:
-    """The decorators of a function or class, without the calls that configure them."""
+    """Return the decorators of a function or class, without the calls that configure them."""
     found = getattr(node, "decorator_list", [])
     return [part.func if isinstance(part, ast.Call) else part for part in found]
 
@@ -160,7 +160,7 @@ class Scope:
         return [part.value for part in self.returns if part.value is not None]
 
     def run_calls(self) -> Iterator[ast.Call]:
-        """The calls that run as part of it: its own, and those in its comprehensions."""
+        """Yield the calls that run as part of it: its own, and those in its comprehensions."""
         yield from self.calls
         for inner in self.inner:
             if inner.kind == "comprehension":
@@ -187,7 +187,7 @@ class Scope:
         return next((scope for scope in self.outward() if scope.method_of is not None), None)
 
     def outward(self) -> Iterator[Scope]:
-        """It and the scopes that it stands in, from inside to outside."""
+        """Yield the scope and those around it, from inside to outside."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -290,7 +290,7 @@ class FileFacts:
         return (*self.imports, *self.star_imports, *everywhere)
 
     def nodes(self, kind: type[_Node]) -> Sequence[_Node]:
-        """All nodes of a class, without its subclasses, in the order in which they were collected."""
+        """Return all nodes of a class, without its subclasses, in the order in which they were collected."""
         if not self._by_class:
             for node in self.parent:
                 self._by_class.setdefault(node.__class__, []).append(node)
@@ -304,7 +304,7 @@ class FileFacts:
         return self._table
 
     def text_of(self, node: ast.expr | ast.stmt) -> str:
-        """The source text of a node."""
+        """Return the source text of a node."""
         start = self.table.offset(node.lineno, node.col_offset)
         end = self.table.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
         return self.source.utf8[start:end].decode("utf-8")
@@ -315,7 +315,7 @@ class FileFacts:
         return self.scopes[0]
 
     def scope_of(self, node: ast.AST) -> Scope:
-        """The scope whose names an expression or statement sees."""
+        """Return the scope whose names an expression or statement sees."""
         known = self.scope_of_node
         scope = known.get(node)
         if scope is None:
@@ -326,18 +326,18 @@ class FileFacts:
         return scope
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, from inside to outside."""
+        """Yield the nodes that hold a node, from inside to outside."""
         parent = self.parent.get(node)
         while parent is not None:
             yield parent
             parent = self.parent.get(parent)
 
     def is_own(self, node: ast.AST) -> bool:
-        """Whether an expression is an attribute of the object whose method it stands in: ``self.x``."""
+        """Return whether an expression is an attribute of the object of its method: ``self.x``."""
         return isinstance(node, ast.Attribute) and self.own_object(node.value) is not None
 
     def own_object(self, node: ast.AST) -> Scope | None:
-        """The method whose own object a name means, also in functions that are nested in the method."""
+        """Return the method whose own object a name means, also in functions that are nested in the method."""
         if not isinstance(node, ast.Name):
             return None
         scope: Scope | None = self.scope_of(node)
@@ -348,7 +348,7 @@ class FileFacts:
         return scope if scope is not None and scope.self_name == node.id else None
 
     def climb(self, node: ast.AST, *ends: type[ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """What a node stands in, from inside to outside, each behind the part of it that holds the node.
+        """Yield the nodes around a node, from inside to outside, each after the part of it that holds the node.
 
         It ends before the first node of one of some kinds.
         """
@@ -358,21 +358,24 @@ class FileFacts:
             child, parent = parent, self.parent.get(parent)
 
     def blocks(self, node: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
-        """The blocks of statements around a node, from inside to outside, and where the node stands in each."""
+        """Yield the blocks of statements around a node, from inside to outside, and where the node stands in each."""
         stmt = self.statement(node)
         while stmt is not None and stmt in self.places:
             yield self.places[stmt]
             stmt = self.statement(self.parent[stmt])
 
     def last_item(self, node: ast.expr) -> ast.expr:
-        """The last of the subscripts that pick from a node: ``x[0]["a"]`` of ``x``; the node itself where none does."""
+        """Return the last of the subscripts that pick from a node: ``x[0]["a"]`` of ``x``.
+
+        The node itself where none does.
+        """
         above = self.parent.get(node)
         while isinstance(above, ast.Subscript) and above.value is node:
             node, above = above, self.parent.get(above)
         return node
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """The innermost statement that holds a node (itself, for a statement)."""
+        """Return the innermost statement that holds a node (itself, for a statement)."""
         current: ast.AST | None = node
         while current is not None and not isinstance(current, ast.stmt):
             current = self.parent.get(current)
@@ -380,5 +383,5 @@ class FileFacts:
 
 
 def is_super(node: ast.expr) -> bool:
-    """Whether an expression is a call of ``super``."""
+    """Return whether an expression is a call of ``super``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -15,7 +15,7 @@ _BYTES = regex(rb"[\w\x80-\xff]+")
 
 
 def mentions_of(facts: FileFacts, tree: ast.AST, name: str) -> Sequence[ast.Name]:
-    """The places below a node of a file that mention a name."""
+    """Return the places below a node of a file that mention a name."""
     found = facts.named.get(tree)
     if found is None:
         found = facts.named[tree] = _by_name(walk(tree))
@@ -23,7 +23,7 @@ def mentions_of(facts: FileFacts, tree: ast.AST, name: str) -> Sequence[ast.Name
 
 
 def own_mentions(function: Scope, code: Iterable[ast.AST], name: str) -> Sequence[ast.Name]:
-    """The places in a function's own code that mention a name; ``code`` are all its nodes, always the same."""
+    """Return the places in a function's own code that mention a name; ``code`` are all its nodes, always the same."""
     found = function.file.named.get(function)
     if found is None:
         found = function.file.named[function] = _by_name(code)
@@ -31,7 +31,7 @@ def own_mentions(function: Scope, code: Iterable[ast.AST], name: str) -> Sequenc
 
 
 def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str] = ()) -> str:
-    """A name that begins with a stem, new to the function around a node: no word of its text, none that is taken."""
+    """Return a new name with this stem for the function around a node; nothing in its text has it."""
     words = _words_of(facts, facts.scope_of(node).function)
     name, number = stem, 1
     while name in words or name in taken:
@@ -52,7 +52,7 @@ def _words_of(facts: FileFacts, function: Scope) -> frozenset[str]:
 
 
 def names_read(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
-    """Which names of classes the code of a file reads."""
+    """Return which names of classes the code of a file reads."""
     words = Counter(_BYTES.findall(facts.source.utf8))
     words.subtract(scope.name.encode() for scope in facts.scopes if scope.kind == "class")
     asked = classes.intersection(word.decode(errors="replace") for word, count in words.items() if count > 0)
@@ -63,14 +63,14 @@ def names_read(facts: FileFacts, classes: frozenset[str]) -> frozenset[str]:
 
 
 def last_name(node: ast.AST | None) -> str:
-    """The last component of a name or attribute chain, else empty."""
+    """Return the last component of a name or attribute chain, else empty."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def rightmost_name(node: ast.expr) -> str:
-    """The last name of what an expression names, calls or takes an item of: ``env`` of ``self.envs[0].env(1)``."""
+    """Return the last name that an expression reads, calls or indexes: ``env`` of ``self.envs[0].env(1)``."""
     while isinstance(node, (ast.Subscript, ast.Call)):
         node = node.value if isinstance(node, ast.Subscript) else node.func
     return last_name(node)

@@ -19,7 +19,7 @@ _DECIDING = (ast.IfExp, ast.BoolOp, *COMPREHENSIONS, *NESTED)
 
 
 def around(facts: FileFacts, node: ast.AST) -> Iterator[LoopNode]:
-    """The loops and comprehensions of the same function that run a node again in every round, innermost first."""
+    """Yield the loops and comprehensions of the same function that run a node again in every round, innermost first."""
     child, parent = node, facts.parent.get(node)
     while parent is not None and not isinstance(parent, OUTSIDE):
         if isinstance(parent, ast.comprehension):
@@ -39,7 +39,7 @@ def around(facts: FileFacts, node: ast.AST) -> Iterator[LoopNode]:
 
 
 def inside(loop: LoopNode) -> list[ast.AST]:
-    """The parts of a loop that run in every round."""
+    """Return the parts of a loop that run in every round."""
     if isinstance(loop, ast.While):
         return [loop.test, *loop.body]
     if isinstance(loop, (ast.For, ast.AsyncFor)):
@@ -50,14 +50,14 @@ def inside(loop: LoopNode) -> list[ast.AST]:
 
 
 def head(loop: LoopNode) -> ast.expr | None:
-    """What a loop goes over, ``None`` for ``while``."""
+    """Return what a loop iterates over, ``None`` for ``while``."""
     if isinstance(loop, ast.While):
         return None
     return loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else loop.generators[0].iter
 
 
 def main_block(facts: FileFacts) -> ast.If | None:
-    """The ``if __name__ == "__main__":`` at the top of a file, which runs where the file is run and not imported."""
+    """Return the top-level ``if __name__ == "__main__":`` of a file, whose body an import does not run."""
     for stmt in facts.tree.body:
         match stmt:
             case ast.If(
@@ -70,7 +70,7 @@ def main_block(facts: FileFacts) -> ast.If | None:
 
 
 def in_main_block(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether a node runs only where its file is run as a program."""
+    """Return whether a node runs only where its file is run as a program."""
     block = main_block(facts)
     child = node
     for above in facts.ancestors(node):
@@ -81,7 +81,7 @@ def in_main_block(facts: FileFacts, node: ast.AST) -> bool:
 
 
 def stored_before(facts: FileFacts, node: ast.AST, text: str, loop: LoopNode | None) -> ast.expr | None:
-    """What an attribute was set to earlier in the same round of a loop (or call of the function), on every way there.
+    """Return what an attribute was last set to in the same iteration or call, on every path to the node.
 
     ``None`` where it may not have been.
     """
@@ -95,12 +95,12 @@ def stored_before(facts: FileFacts, node: ast.AST, text: str, loop: LoopNode | N
 
 
 def in_handler(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether a node stands in the ``except`` part of a ``try`` of its function."""
+    """Return whether a node stands in the ``except`` part of a ``try`` of its function."""
     return any(isinstance(parent, ast.ExceptHandler) for _, parent in facts.climb(node, *OUTSIDE))
 
 
 def unconditional(top: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of an expression or a simple statement that run whenever it runs."""
+    """Yield the nodes of an expression or a simple statement that run whenever it runs."""
     todo = [top]
     while todo:
         node = todo.pop()
@@ -112,7 +112,7 @@ def unconditional(top: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_above(facts: FileFacts, stmt: ast.AST, node: ast.AST) -> bool:
-    """Whether a statement stands above a node in a block around it, so that it ran last before the node in any case."""
+    """Return whether a statement precedes a node in an enclosing block, so that it always ran last before the node."""
     if not isinstance(stmt, ast.stmt) or stmt not in facts.places:
         return False
     block, index = facts.places[stmt]
@@ -125,7 +125,7 @@ def is_above(facts: FileFacts, stmt: ast.AST, node: ast.AST) -> bool:
 
 
 def nodes_of(code: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes of some code in the order of the text, but not those inside of functions and classes it defines."""
+    """Yield all nodes of some code in source order, without those inside of functions and classes that it defines."""
     todo = list(code)[::-1]
     while todo:
         node = todo.pop()
@@ -135,11 +135,11 @@ def nodes_of(code: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def body_of(node: ast.AST) -> list[ast.AST]:
-    """What a function, class or module runs: statements, or of a lambda its expression."""
+    """Return what a function, class or module runs: statements, or of a lambda its expression."""
     body = getattr(node, "body", [])
     return list(body) if isinstance(body, list) else [body]
 
 
 def code_of(function: Scope) -> Iterator[ast.AST]:
-    """All nodes of a function's or module's own code."""
+    """Yield all nodes of a function's or module's own code."""
     return nodes_of(body_of(function.node))

@@ -26,7 +26,7 @@ class Occurrences(Fact):
     _holding: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def mentioned(self, facts: FileFacts, word: str) -> bool:
-        """Whether the text of a file that a file is connected with holds a word."""
+        """Return whether the text of a file that a file is connected with holds a word."""
         return not self._files(word).isdisjoint(self.graph.groups[facts.path])
 
     def _files(self, word: str) -> frozenset[str]:
@@ -37,7 +37,7 @@ class Occurrences(Fact):
         return self._holding[word]
 
     def before(self, facts: FileFacts, call: ast.AST, names: frozenset[str]) -> bool:
-        """Whether a call of one of these names stands before another, by file and row, in the connected files."""
+        """Return whether a call of one of these names comes first, by file and row, in the connected files."""
         place = facts.path, getattr(call, "lineno", 1), getattr(call, "col_offset", 0)
         holding = frozenset[str]().union(*(self._files(name.rpartition(".")[2]) for name in names))
         for path in holding & self.graph.groups[facts.path]:
@@ -50,11 +50,11 @@ class Occurrences(Fact):
         return False
 
     def arguments(self, name: str) -> Sequence[Sequence[Value]]:
-        """The values of the positional arguments of every call of a qualified name in the project."""
+        """Return the values of the positional arguments of every call of a qualified name in the project."""
         return [[self.values.of(facts, argument) for argument in call.args] for facts, call in self.calls(name)]
 
     def calls(self, name: str) -> Sequence[tuple[FileFacts, ast.Call]]:
-        """Every call of a qualified name in the project, with its file."""
+        """Return every call of a qualified name in the project, with its file."""
         last = name.rpartition(".")[2]
         if last not in self._calling:
             self._calling[last] = list(self._calls_that_mention(last))

@@ -62,7 +62,7 @@ class Project(Fact):
     _definitions: Definitions = field(default_factory=Definitions)
 
     def edited(self, edits: FileEdits) -> Project:
-        """The project with edited files in place of the old ones; what names mean in the rest is kept."""
+        """Return the project with edited files in place of the old ones; what names mean in the rest is kept."""
         project = link((edits.files.get(facts, facts) for facts in self.files.values()), self.models)
         project._names.update(self._names)
         project._canonical.update(self._canonical)
@@ -72,15 +72,15 @@ class Project(Fact):
     # names ----------------------------------------------------------------------------------------------------------
 
     def reaching(self, facts: FileFacts, node: ast.AST) -> Reaching:
-        """Bindings that may reach a name where it is read; none of any other node."""
+        """Return the bindings that may reach a name where it is read; none for any other node."""
         return self._definitions.reaching(facts, node)
 
     def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
-        """Bindings in a loop that may reach a name where the loop reads it."""
+        """Return the bindings in a loop that may reach a name where the loop reads it."""
         return self._definitions.rounds(facts, name, loop)
 
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
-        """The project file that an absolute import of ``dotted`` in a file means, if it is one of ours."""
+        """Return the project file that an absolute import of ``dotted`` in a file means, ``None`` if there is none."""
         return self.names.imported(facts.path, dotted)
 
     @property
@@ -89,7 +89,10 @@ class Project(Fact):
         return self.names.by_name
 
     def qualified(self, facts: FileFacts, node: ast.AST) -> str | None:
-        """Qualified name of a name or attribute chain: ``torch.zeros``, ``agents.sac.Agent``; ``None`` if unknown."""
+        """Return the qualified name of a name or attribute chain: ``torch.zeros``, ``agents.sac.Agent``.
+
+        The result is ``None`` if unknown.
+        """
         if node not in self._names:
             self._names[node] = None  # a name that is defined by itself has none
             self._names[node] = self._qualified(facts, node)
@@ -117,7 +120,7 @@ class Project(Fact):
         return names.pop() if len(names) == 1 else None
 
     def unused(self) -> frozenset[str]:
-        """Paths of the files that no other file imports and that run nothing, in a project whose files import."""
+        """Return the files that nothing imports and that run nothing, in a project whose files import each other."""
         if self._unused is None:
             targets = [
                 (facts, target)
@@ -131,21 +134,24 @@ class Project(Fact):
         return self._unused
 
     def quotes(self, name: str) -> bool:
-        """Whether a name stands in quotes anywhere."""
+        """Return whether a name stands in quotes anywhere."""
         if self._quoted is None:
             texts = (file.source.utf8 for file in self.files.values())
             self._quoted = frozenset(found[2] for text in texts for found in _QUOTED.finditer(text))
         return name.encode() in self._quoted
 
     def mentions(self, cls: str) -> bool:
-        """Whether any code reads the name of a class, or has it in quotes; imports and the definition do neither."""
+        """Return whether any code reads the name of a class, or has it in quotes.
+
+        Imports and the definition do not count.
+        """
         if self._mentioned is None:
             ours = frozenset(each.name for each in self.classes.values())
             self._mentioned = frozenset().union(*(names_read(facts, ours) for facts in self.files.values()))
         return cls in self._mentioned or self.quotes(cls)
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
-        """Qualified name that a binding gives, for imports, functions, classes and plain aliases of these."""
+        """Return the qualified name of a binding: an import, function, class or plain alias of these."""
         if binding.how is Bind.IMPORT:
             return self.canonical(facts, binding.target)
         if binding.how in (Bind.FUNCTION, Bind.CLASS) and binding.scope is not None:
@@ -219,7 +225,7 @@ class Project(Fact):
         return None
 
     def starred_module(self, facts: FileFacts, module: str) -> str | None:
-        """The name under which a star import of a file of the project gives a module: ``np`` for ``numpy``."""
+        """Return the name under which a star import of a file of the project gives a module: ``np`` for ``numpy``."""
         files = (self.module(facts, base) for base in facts.star_imports)
         tops = (file.top for file in files if file is not None and "__all__" not in file.top.bindings)
         names = (name for top in tops if (name := top.imported.get(module, "_"))[0] != "_")
@@ -228,7 +234,7 @@ class Project(Fact):
     # classes --------------------------------------------------------------------------------------------------------
 
     def bases(self, cls: Scope) -> Sequence[str]:
-        """Qualified names of a class's bases, of ours or of others, without one that would close a circle."""
+        """Return the qualified names of a class's bases, the project's or others, without one that closes a circle."""
         return self._bases[cls.dotted] if self.classes.get(cls.dotted) is cls else self._named_bases(cls)
 
     def _named_bases(self, cls: Scope) -> tuple[str, ...]:
@@ -247,18 +253,18 @@ class Project(Fact):
                 self.children.setdefault(base, []).append(cls)
 
     def ancestry(self, name: str) -> tuple[str, ...]:
-        """A class's qualified name and those of all its ancestors, nearest first."""
+        """Return a class's qualified name and those of all its ancestors, nearest first."""
         return self._mro.get(name, (name,))
 
     def family(self, name: str) -> Iterator[Scope]:
-        """The project's classes among a class and its ancestors, nearest first."""
+        """Yield the project's classes among a class and its ancestors, nearest first."""
         for ancestor in self.ancestry(name):
             cls = self.classes.get(ancestor)
             if cls is not None:
                 yield cls
 
     def descendants(self, name: str) -> tuple[Scope, ...]:
-        """The project's classes that derive from a class, at any depth."""
+        """Return the project's classes that derive from a class, at any depth."""
         found = self._derived.get(name)
         if found is None:
             todo, seen = [name], dict[str, Scope]()
@@ -271,7 +277,7 @@ class Project(Fact):
         return found
 
     def method(self, cls: str, name: str) -> Scope | None:
-        """The function that ``instance.name`` means for an instance of exactly this class."""
+        """Return the function that ``instance.name`` means for an instance of exactly this class."""
         if name not in self.methods:
             return None
         for scope in self._before_modules(cls) if name == "__call__" else self.family(cls):
@@ -291,7 +297,7 @@ class Project(Fact):
                 yield cls
 
     def overrides(self, cls: str, name: str) -> tuple[Scope, ...]:
-        """The methods of that name in classes that derive from this one."""
+        """Return the methods of that name in classes that derive from this one."""
         found = self._overrides.get((cls, name))
         if found is None and not self._is_overridden(cls, name):
             found = self._overrides[cls, name] = ()
@@ -311,7 +317,7 @@ class Project(Fact):
         return any(owner is not None and owner.dotted != cls and cls in self.ancestry(owner.dotted) for owner in owners)
 
     def shares(self, method: Scope, other: Scope) -> bool:
-        """Whether an object may run both methods: one whose class overrides neither for good.
+        """Return whether an object may run both methods: one whose class overrides neither.
 
         ``other`` overrides a method that ``method`` calls on its own object. A class that defines ``method`` again,
         and does not call the inherited one, never comes to that call.
@@ -320,18 +326,18 @@ class Project(Fact):
         return self.runs_on(other.method_of.dotted, method)
 
     def runs_on(self, cls: str, method: Scope) -> bool:
-        """Whether a method may run on an object of a class, or of one that derives from it."""
+        """Return whether a method may run on an object of a class, or of one that derives from it."""
         return any(self.inherits(each, method) for each in (cls, *(scope.dotted for scope in self.descendants(cls))))
 
     def related(self, cls: str, other: str) -> bool:
-        """Whether an object may be an instance of both classes."""
+        """Return whether an object may be an instance of both classes."""
         if (cls, other) not in self._related:
             line = (cls, *(each.dotted for each in self.descendants(cls)))
             self._related[cls, other] = any(other in self.ancestry(each) for each in line)
         return self._related[cls, other]
 
     def inherits(self, cls: str, method: Scope) -> bool:
-        """Whether a method may run on an object of exactly this class, whatever order its bases have."""
+        """Return whether a method may run on an object of exactly this class, whatever order its bases have."""
         found = self._inherited.get((method, cls))
         owner = method.method_of
         if found is None and owner is not None:
@@ -371,17 +377,17 @@ class Project(Fact):
                         yield named
 
     def implementations(self, cls: str, name: str) -> list[Scope]:
-        """The functions that ``instance.name`` may mean for an instance of a class or of one derived from it."""
+        """Return the functions that ``instance.name`` may mean for an instance of a class or of one derived from it."""
         method = self.method(cls, name)
         overrides = self.overrides(cls, name) if cls in self.classes else ()
         return [*([method] if method is not None else []), *overrides]
 
     def stores(self, cls: str, name: str) -> bool:
-        """Whether methods of a class or of its ancestors assign to that attribute of theirs."""
+        """Return whether methods of a class or of its ancestors assign to that attribute of theirs."""
         return not self._storing(name).isdisjoint(self.ancestry(cls))
 
     def relatives_storing(self, cls: str, name: str) -> Iterator[Scope]:
-        """The project's classes among a class, its ancestors and its descendants that assign to an attribute."""
+        """Yield the project's classes among a class, its ancestors and its descendants that assign to an attribute."""
         storing = self._storing(name)
         if not storing:
             return
@@ -403,7 +409,7 @@ class Project(Fact):
         return self._stored.get(name, frozenset())
 
     def constructor(self, facts: FileFacts, func: ast.expr) -> str | None:
-        """The class whose ``__init__`` a call runs, by qualified name; of anything else the qualified name of ``func``.
+        """Return the qualified name of the class whose ``__init__`` a call runs, or of ``func`` if it is not a class.
 
         Of a project class without ``__init__`` it is the nearest ancestor that has one, or is a library's.
         """
@@ -424,16 +430,19 @@ class Project(Fact):
         return None
 
     def called(self, cls: str, *, module: bool) -> list[Scope]:
-        """The functions that ``instance(...)`` may run; of an ``nn.Module`` ``forward``, unless it says otherwise."""
+        """Return the functions that ``instance(...)`` may run, for an ``nn.Module`` ``forward`` by default."""
         own = self.implementations(cls, "__call__")
         return own or (self.implementations(cls, "forward") if module else [])
 
     def is_ours(self, cls: str) -> bool:
-        """Whether all that a class inherits is known: it and its ancestors are the project's (or plain objects)."""
+        """Return whether all that a class inherits is known: its ancestors are of the project (or plain objects)."""
         return all(name in self.classes or name.startswith("builtins.") for name in self.ancestry(cls))
 
     def is_handed_over(self, method: Scope) -> bool:
-        """Whether a library may call a method: its class derives from one of that; Python and torch call none."""
+        """Return whether a library may call a method because its class derives from one of the library's.
+
+        Python and torch are no such libraries.
+        """
         if method.method_of is None or method.name == "__init__":
             return False
         plain = (*_PLAIN_BASES, "torch.", "enum.", "collections.")
@@ -442,7 +451,7 @@ class Project(Fact):
         )
 
     def is_module(self, cls: str) -> bool:
-        """Whether a class is an ``nn.Module``."""
+        """Return whether a class is an ``nn.Module``."""
         found = self._modules.get(cls)
         if found is None:
             found = self._modules[cls] = any(map(is_external_module, self.ancestry(cls)))
@@ -451,7 +460,7 @@ class Project(Fact):
 
 @lru_cache(maxsize=4096)
 def is_external_module(name: str) -> bool:
-    """Whether a class outside the project is known to be an ``nn.Module``."""
+    """Return whether a class outside the project is known to be an ``nn.Module``."""
     if name.startswith(("torch.nn.modules.", "torch.nn.")):
         last = name.rpartition(".")[2]
         return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")

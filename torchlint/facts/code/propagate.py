@@ -23,7 +23,7 @@ class Reached(Generic[Node, Value]):
     _visited: Node | None = None
 
     def get(self, node: Node) -> Value | None:
-        """The value of a node; the node whose edges are being followed depends on it from now on."""
+        """Return the value of a node; the node whose edges are being followed depends on it from now on."""
         if self._visited is not None and node is not self._visited:
             self._readers.setdefault(node, set()).add(self._visited)
         return self.values.get(node)
@@ -35,7 +35,7 @@ class Reached(Generic[Node, Value]):
         transfer: Callable[[Edge], tuple[Node, Value] | None],
         join: Callable[[Value, Value], Value],
     ) -> list[Node]:
-        """Spread seeds to a fixed point; gives the nodes that were visited.
+        """Propagate seeds to a fixed point, and return the nodes that were visited.
 
         ``transfer`` says what an edge carries to which node, by the values of any nodes; where one of these changes, it
         is asked again. It never carries less where values grow, and ``join`` gives the least value above two others,

@@ -89,14 +89,14 @@ class Definitions:
     _lasting: dict[tuple[Scope, str], list[Binding]] = field(default_factory=dict)
 
     def reaching(self, facts: FileFacts, node: ast.AST) -> Reaching:
-        """The bindings that may give a name its value where it is read; none of any other node."""
+        """Return the bindings that may give a name its value where it is read; none of any other node."""
         found = self._uses.get(node)
         if found is None:
             found = self._uses[node] = self._reaching(facts, node) if isinstance(node, ast.Name) else _NOWHERE
         return found
 
     def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
-        """The bindings in a loop that may give a name its value where the loop reads it."""
+        """Return the bindings in a loop that may give a name its value where the loop reads it."""
         found = self._rounds.get((name, loop))
         if found is None:
             found = self._rounds[name, loop] = self._in_rounds(facts, name, loop)
@@ -146,7 +146,7 @@ class Definitions:
         return [each for each in bound if each in seen or getattr(each.stmt, "lineno", 0) >= defined] or bound
 
     def lasting(self, facts: FileFacts, name: str, scope: Scope) -> list[Binding]:
-        """Those of the bindings of a name that code outside of a scope may see.
+        """Return the bindings of a name that code outside of a scope may see.
 
         Of imports, functions and classes under one name only those that the end of the scope sees, if nothing can run
         in between: of two imports the second, of those in the two branches of a condition both.
@@ -317,7 +317,7 @@ class _Finder:
         return any(self.statement(stmts[places[step]], found) or _too_many(found) for step in steps)
 
     def statement(self, stmt: ast.stmt, found: list[Binding]) -> bool:
-        """The same for one statement that binds the name somewhere."""
+        """Return the same for one statement that binds the name somewhere."""
         return self._parts(stmt, found) or self.header(stmt, found)
 
     def _parts(self, stmt: ast.stmt, found: list[Binding]) -> bool:
@@ -373,7 +373,7 @@ class _Finder:
         return False
 
     def anywhere(self, stmts: Sequence[ast.stmt]) -> tuple[Binding, ...]:
-        """Every binding inside the statements of a block."""
+        """Return every binding inside the statements of a block."""
         if not stmts:
             return ()
         known = self.inside.get(stmts[0])
@@ -411,7 +411,7 @@ def _too_many(found: list[Binding]) -> bool:
 
 
 def leaves(block: Sequence[ast.stmt]) -> bool:
-    """Whether control never falls out of the end of a block."""
+    """Return whether control never reaches the end of a block."""
     if not block:
         return False
     last = block[-1]

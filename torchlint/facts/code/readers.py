@@ -25,16 +25,16 @@ class Readers(Fact):
     _found: dict[Scope, bool] = field(default_factory=dict)
 
     def called(self, call: ast.Call) -> bool:
-        """Whether all that a call can reach are such functions."""
+        """Return whether all functions that a call can reach only copy to the host."""
         targets = self.graph.sure(call)
         return bool(targets) and all(self.only_copies(target) for target in targets)
 
     def within(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether a node stands in such a function."""
+        """Return whether a node is in a function that only copies to the host."""
         return self.only_copies(facts.scope_of(node).function)
 
     def only_copies(self, function: Scope) -> bool:
-        """Whether a function returns its first argument copied to the host, and does nothing else."""
+        """Return whether a function returns its first argument copied to the host, and does nothing else."""
         found = self._found.get(function)
         if found is None:
             found = self._found[function] = _copies(function)

@@ -25,7 +25,7 @@ OWN: tuple[Receiver, ...] = ()
 
 
 def receivers_of(value: Value) -> tuple[Receiver, ...]:
-    """The objects that a value may be, as receivers; any object where its class is not known."""
+    """Return the objects that a value may be, as receivers; any object where its class is not known."""
     if value.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) or not value.name:
         return (ANY,)
     return tuple(Receiver(name, value.derived) for name in value.name.split("|"))

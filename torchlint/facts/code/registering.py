@@ -30,7 +30,7 @@ class Registering:
     _named: dict[str, list[Decorated]] | None = None
 
     def taken(self, decorator: Scope, name: str) -> Iterator[tuple[Decorated, Scope]]:
-        """What may come to a parameter of a function that is a decorator, and the function that decorators name.
+        """Yield what a parameter of a decorator may receive, each with the function that decorators name.
 
         Nothing comes to a parameter that the function does not give back: what it makes of it is not one of a registry,
         unless it hands a wrapper of it to something that keeps it.

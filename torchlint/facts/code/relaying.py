@@ -20,7 +20,7 @@ _CONFIGURES = method_names("ActorClass", returns="receiver")
 
 
 def relayed(project: Project, func: ast.expr) -> ast.expr | None:
-    """What a call means to run: ``worker.fit`` of ``worker.fit.remote``, ``Worker`` of ``Worker.options().remote``.
+    """Return what a call means to run: ``worker.fit`` of ``worker.fit.remote``, ``W`` of ``W.options().remote``.
 
     ``None`` where a call runs what it names. A project that has methods of that name itself may mean these.
     """
@@ -37,13 +37,13 @@ def _behind(func: ast.Attribute) -> ast.expr | None:
 
 
 def meant(project: Project, call: ast.Call) -> ast.expr:
-    """The expression that a call runs, in this process or in another one."""
+    """Return the expression that a call runs, in this process or in another one."""
     inner = relayed(project, call.func)
     return call.func if inner is None else inner
 
 
 def fans_out(node: ast.AST, loop: ast.AST) -> bool:
-    """Whether a loop goes over handles and a relayed call runs on each: a process of its own runs it once a round.
+    """Return whether a loop runs a relayed call on each of several handles, so that each process runs it once a round.
 
     ``refs = [worker.fit.remote(batch) for worker in workers]``.
     """

@@ -33,7 +33,7 @@ def roomy(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 
 def is_deep() -> bool:
-    """Whether half of the frames that Python allows are in use."""
+    """Return whether half of the frames that Python allows are in use."""
     try:
         sys._getframe(sys.getrecursionlimit() >> 1)
     except ValueError:

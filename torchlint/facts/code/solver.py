@@ -67,18 +67,21 @@ class Solver(Generic[Key, Answer]):
     _deepest: Key = field(init=False)
 
     def ask(self, key: Key) -> Answer | None:
-        """The answer to a question; to ``compute`` perhaps only a guess, ``None`` where there is none yet."""
+        """Return the answer to a question.
+
+        While it is being computed, the answer is provisional, or ``None`` if there is none yet.
+        """
         found = self._memory.get(key)
         if found is not None:
             return found
         return self._inner(key) if self._open else self._first(key)
 
     def learn(self, answers: Mapping[Key, Answer]) -> None:
-        """Take over answers that another solver found for the same questions."""
+        """Copy the answers of another solver to the same questions."""
         self._memory.update(answers)
 
     def about(self, wanted: Callable[[Key], bool]) -> dict[Key, Answer]:
-        """The answers to some of the questions so far."""
+        """Return the current answers to some of the questions."""
         return {key: answer for key, answer in self._memory.items() if wanted(key)}
 
     @property
@@ -195,7 +198,7 @@ class Solver(Generic[Key, Answer]):
             return None
 
     def passing(self) -> None:
-        """Say that the answer that is being computed rests on what may change; only ``Provisional`` remembers that."""
+        """Mark the answer being computed as resting on what may change; only ``Provisional`` remembers that."""
 
     def _settled_together(self, keys: Iterable[Key]) -> None:
         """Questions were answered that depend on each other."""
@@ -209,11 +212,14 @@ class Provisional(Solver[Key, Answer]):
     _rests: bool = False
 
     def lasting(self) -> dict[Key, Answer]:
-        """The answers that rest on nothing that may change. Of a circle of questions none is said to."""
+        """Return the answers that depend on nothing provisional.
+
+        Those of a circle of questions always count as provisional.
+        """
         return {key: answer for key, answer in self._memory.items() if key not in self._passing}
 
     def ask(self, key: Key) -> Answer | None:
-        """The answer to a question (see ``Solver.ask``)."""
+        """Return the answer to a question (see ``Solver.ask``)."""
         found = self._memory.get(key)
         if found is None:
             return self._inner(key) if self._open else self._first(key)
@@ -221,7 +227,7 @@ class Provisional(Solver[Key, Answer]):
         return found
 
     def passing(self) -> None:
-        """Say that the answer that is being computed rests on what may change."""
+        """Mark the answer being computed as resting on what may change."""
         self._rests = True
 
     def _compute(self, key: Key) -> Answer | None:

@@ -11,7 +11,7 @@ _ENTRIES = frozenset({"main", "cli", "run", "train", "launch"})
 
 
 def only_defines(facts: FileFacts) -> bool:
-    """Whether a file defines classes and helpers, and nothing that a command line would start."""
+    """Return whether a file defines classes and helpers, and nothing that a command line would start."""
     definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
     body = facts.tree.body
     return all(isinstance(stmt, definitions) or is_docstring(stmt) for stmt in body) and not any(map(_starts, body))

@@ -55,7 +55,7 @@ class Structures(Fact):
     _known: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
     def may_be(self, facts: FileFacts, read: ast.expr, holder: ast.expr, cls: str) -> bool:
-        """Whether the object of which a place reads an attribute may be one of a class, or of one that derives from it.
+        """Return whether the object whose attribute a place reads may be an instance of a class or of a derived one.
 
         It is none where the code around that place asks for what objects of all these classes lack.
         """
@@ -75,7 +75,7 @@ class Structures(Fact):
         return ObjectUse(frozenset({read.attr}), frozenset())
 
     def use(self, facts: FileFacts, place: ast.expr, receiver: ast.expr) -> ObjectUse:
-        """What is asked of the object of a call, or of another place that names it, wherever that place is reached.
+        """Return what code asks of the object of a call, or of another place that names it, wherever it is reached.
 
         Branches that the place does not stand in may be there for other objects.
         """
@@ -117,7 +117,7 @@ class Structures(Fact):
         return found
 
     def having(self, method: Scope, use: ObjectUse) -> list[Scope]:
-        """The classes whose objects run a method and have all that is asked of an object."""
+        """Return the classes whose objects run a method and have all that code asks of an object."""
         owner = method.method_of
         assert owner is not None
         line = (owner, *self.project.descendants(owner.dotted))
@@ -189,14 +189,14 @@ def _branches(facts: FileFacts, node: ast.AST) -> Iterator[_Branch]:
 
 
 def shape_of(call: ast.Call) -> Shape:
-    """What of a call's arguments tells which methods they fit."""
+    """Return the shape of a call's arguments, by which methods are chosen."""
     positional = -1 if any(isinstance(a, ast.Starred) for a in call.args) else len(call.args)
     named = frozenset(k.arg for k in call.keywords if k.arg is not None)
     return positional, named, positional >= 0 and len(named) == len(call.keywords)
 
 
 def fits(method: Scope, shape: Shape) -> bool:
-    """Whether a call's arguments can be a method's at all."""
+    """Return whether a call's arguments fit a method."""
     node = method.node
     if not isinstance(node, FUNCTIONS):
         return False

@@ -33,7 +33,7 @@ _FIELDS = {kind: _fields(kind) for kind in _all(ast.AST)}
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes directly below a node, in the order of its fields."""
+    """Return the nodes directly below a node, in the order of its fields."""
     found: list[ast.AST] = []
     for name in _FIELDS[node.__class__]:
         value = getattr(node, name, None)
@@ -47,7 +47,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all below it, those nearer to it first."""
+    """Yield a node and all below it, those nearer to it first."""
     level = [node]
     while level:
         yield from level
@@ -55,12 +55,12 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
-    """Identifiers in an expression: names and attributes, and texts that may name some."""
+    """Yield the identifiers in an expression: names, attributes, and strings that may be names."""
     return names_among(walk(node))
 
 
 def names_among(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Identifiers that nodes are, and texts that may name some."""
+    """Yield the identifiers that the nodes are, and strings that may be names."""
     for part in nodes:
         if isinstance(part, ast.Name):
             yield part.id
@@ -71,7 +71,7 @@ def names_among(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def conjuncts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """The parts of a condition that all need a truth value for the condition to have one, each with its own."""
+    """Yield the parts of a condition that all need a truth value for the condition to have one, each with its own."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from conjuncts(test.operand, not truth)
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
@@ -82,34 +82,34 @@ def conjuncts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
 
 
 def is_number(node: ast.expr | None, number: int) -> bool:
-    """Whether an expression is a literal that equals a number; true and false equal one and zero."""
+    """Return whether an expression is a literal that equals a number; true and false equal one and zero."""
     return isinstance(node, ast.Constant) and node.value == number
 
 
 def is_false(node: ast.expr | None) -> bool:
-    """Whether an expression is the literal ``False``."""
+    """Return whether an expression is the literal ``False``."""
     return isinstance(node, ast.Constant) and node.value is False
 
 
 def is_docstring(stmt: ast.stmt) -> bool:
-    """Whether a statement is a literal alone, such as a docstring."""
+    """Return whether a statement is a literal alone, such as a docstring."""
     return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
 
 
 def subscripted(node: ast.expr) -> ast.expr:
-    """What an element is taken out of, at any depth: ``x`` of ``x[0][1]``."""
+    """Return what an element is taken out of, at any depth: ``x`` of ``x[0][1]``."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return node
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
-    """All that a call is given, by position and by keyword; stars stay."""
+    """Return all that a call is given, by position and by keyword; stars stay."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def forms_of(node: ast.expr) -> list[ast.expr]:
-    """The expressions that an expression gives on: the arms of a choice, the operands of ``or``, ``x`` of ``*x``."""
+    """Yield the expressions that an expression forwards: arms of a choice, operands of ``or``, ``x`` of ``*x``."""
     if isinstance(node, ast.IfExp):
         return [node.body, node.orelse]
     if isinstance(node, ast.BoolOp):
@@ -118,14 +118,14 @@ def forms_of(node: ast.expr) -> list[ast.expr]:
 
 
 def root_of(node: ast.expr) -> ast.expr:
-    """What attributes and elements are taken out of, at any depth: ``x`` of ``x.rows[0].done``."""
+    """Return what attributes and elements are taken out of, at any depth: ``x`` of ``x.rows[0].done``."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node
 
 
 def parts_of(node: ast.expr) -> Iterator[ast.expr]:
-    """The elements of a tuple, list or dict that is written out, at any depth; another expression itself."""
+    """Yield the elements of a tuple, list or dict that is written out, at any depth; another expression itself."""
     todo = [node]
     while todo:
         part = todo.pop()
@@ -136,19 +136,19 @@ def parts_of(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def receiver_of(node: ast.expr, methods: Container[str]) -> ast.expr:
-    """What some methods are called on, one on the result of the other: ``x`` of ``x.detach().cpu()``."""
+    """Return what some methods are called on, one on the result of the other: ``x`` of ``x.detach().cpu()``."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
         node = node.func.value
     return node
 
 
 def first_index(node: ast.Subscript) -> ast.expr:
-    """The first index of a subscript."""
+    """Return the first index of a subscript."""
     return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
 
 
 def unpacked_to(stmt: ast.Assign | ast.AnnAssign, node: ast.expr) -> Iterator[ast.expr]:
-    """The targets that an assignment gives an expression: all of its value, or one of the parts of a tuple."""
+    """Yield the targets that an assignment gives an expression: all of its value, or one of the parts of a tuple."""
     for target in stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]:
         if stmt.value is node:
             yield target

@@ -59,7 +59,7 @@ class Breaks(Fact):
     _known: dict[str, dict[ast.expr, Break]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts) -> dict[ast.expr, Break]:
-        """The expressions of a file that break a graph, calls and tests."""
+        """Return the expressions of a file that break a graph, calls and tests."""
         if facts.path not in self._known:
             found = self._find(facts) if any(scope.file is facts for scope in self.inside.functions()) else ()
             self._known[facts.path] = dict(found)
@@ -98,7 +98,7 @@ class Breaks(Fact):
 
 
 def settled(project: Project, group: frozenset[str], what: str) -> bool:
-    """Whether files of a project set the option with which torch traces something, or not each value, all the same."""
+    """Return whether connected files mention an option under which torch traces such code all the same."""
     words = [word.encode() for word in _table()["unless"].get(what, ())]
     return any(word in project.files[path].source.utf8 for path in group for word in words)
 

@@ -48,7 +48,7 @@ class Bypasses(Fact):
         self._computing = Closure(self._calls_module, self.graph.called_by)
 
     def of(self, node: ast.expr) -> Bypass | None:
-        """How runs get past what a call compiles; ``None``: they are not known to."""
+        """Return how runs bypass what a call compiles, ``None`` if they are not known to."""
         compilation = self.compilations.at(node)
         if compilation is None or not compilation.holds or compilation.given is None:
             return None
@@ -150,7 +150,7 @@ class Bypasses(Fact):
     # references taken before ------------------------------------------------------------------------------------------
 
     def takers(self, facts: FileFacts) -> dict[ast.Call, Taken]:
-        """The calls of a file that keep a module which the same function compiles later."""
+        """Return the calls of a file that keep a module which the same function compiles later."""
         if facts.path not in self._taken:
             here = [each for each in self.compilations.all() if each.facts is facts and each.holds]
             found: dict[ast.Call, Taken] = {}

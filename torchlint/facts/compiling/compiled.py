@@ -41,12 +41,12 @@ class Compilation:
     holds: bool = True
 
     def option(self, name: str) -> ast.expr | None:
-        """The value of a keyword argument, ``None`` where it is not given."""
+        """Return the value of a keyword argument, ``None`` where it is not given."""
         given = self.call.keywords if self.call is not None else ()
         return next((keyword.value for keyword in given if keyword.arg == name), None)
 
     def switched_on(self, name: str) -> bool:
-        """Whether a keyword argument is the literal true."""
+        """Return whether a keyword argument is the literal true."""
         value = self.option(name)
         return isinstance(value, ast.Constant) and value.value is True
 
@@ -66,7 +66,7 @@ class Compilations(Fact):
         self._flow = ValueFlow(self._step, lost=None)
 
     def all(self) -> tuple[Compilation, ...]:
-        """Every compilation, in order of files and scopes."""
+        """Return every compilation, in order of files and scopes."""
         if self._all is None:
             files = (facts for facts in self.project.files.values() if b"compile" in facts.source.utf8)
             found = (each for facts in files for each in self._of_file(facts))
@@ -75,12 +75,12 @@ class Compilations(Fact):
         return self._all
 
     def at(self, node: ast.expr) -> Compilation | None:
-        """The compilation that a call (or a bare decorator) makes."""
+        """Return the compilation that a call (or a bare decorator) makes."""
         self.all()
         return self._by_place.get(node)
 
     def names(self, compilation: Compilation) -> Iterator[str]:
-        """Qualified names of the class or function that is compiled, and of the attribute that holds it."""
+        """Yield the qualified names of the class or function that is compiled, and of the attribute that holds it."""
         facts, given = compilation.facts, compilation.given
         value = self.values.of(facts, given) if given is not None else UNKNOWN
         for name in value.name.split("|"):

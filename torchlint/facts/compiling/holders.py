@@ -31,18 +31,18 @@ class Holders(Fact):
         self._flow = ValueFlow(self._step, lost=None)
 
     def of(self, facts: FileFacts, node: ast.expr) -> list[Held]:
-        """All expressions known to give what an expression gives, itself first."""
+        """Return all expressions known to give what an expression gives, itself first."""
         return self._all([(facts, node)])
 
     def of_compiled(self, compilation: Compilation) -> list[Held]:
-        """All expressions known to give what a compilation compiled; none under a decorator."""
+        """Return all expressions known to give what a compilation compiled; none under a decorator."""
         if compilation.given is None:
             return []
         held = self.of if compilation.holds else self.of_same
         return held(compilation.facts, compilation.place if compilation.holds else compilation.given)
 
     def kept(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether what an expression gives is stored in an attribute or a container, at once or by another name."""
+        """Return whether the value of an expression is stored in an attribute or a container, also through an alias."""
         for where, held in self.of(facts, node):
             above = where.parent.get(held)
             targets = above.targets if isinstance(above, ast.Assign) and above.value is held else ()
@@ -51,7 +51,7 @@ class Holders(Fact):
         return False
 
     def of_same(self, facts: FileFacts, node: ast.expr) -> list[Held]:
-        """All expressions known to give what a name or attribute holds, read after the statement that holds it."""
+        """Return all expressions known to be what a name or attribute holds, read after the statement that sets it."""
         project, stmt = self.uses.values.project, facts.statement(node) or facts.tree
         stmts = [each.stmt for each in project.reaching(facts, node).bindings] if isinstance(node, ast.Name) else [stmt]
         spots = (spot for each in stmts for spot in self._stored(facts, each, node))
@@ -90,7 +90,7 @@ class Holders(Fact):
 
 
 def is_before(facts: FileFacts, node: ast.expr, stmt: ast.AST) -> bool:
-    """Whether an expression runs before a statement of the same function, which no loop runs again."""
+    """Return whether an expression runs before a statement of the same function, which no loop runs again."""
     function = facts.scope_of(stmt).function
     if facts.parent.get(node) is None or facts.scope_of(node).function is not function:
         return False

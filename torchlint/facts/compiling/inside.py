@@ -43,7 +43,7 @@ class Inside(Fact):
     _everything: frozenset[str] | None = None
 
     def of(self, facts: FileFacts, node: ast.AST) -> Compilation | None:
-        """The compilation that traces a node, ``None`` where none is known to.
+        """Return the compilation that traces a node, ``None`` where none is known to.
 
         Code that asks whether it is being compiled is left out, and so is what is compiled as one whole graph
         (``fullgraph=True``): there nothing breaks without an error.
@@ -53,7 +53,7 @@ class Inside(Fact):
         return self.functions().get(facts.scope_of(node).function)
 
     def functions(self) -> dict[Scope, Compilation]:
-        """All functions that run compiled, each with a compilation that makes it so."""
+        """Return all functions that run compiled, each with a compilation that makes it so."""
         if self._reached is None:
             self._reached = {}
             for compilation in self.compilations.all():
@@ -62,7 +62,7 @@ class Inside(Fact):
         return self._reached
 
     def names(self) -> frozenset[str]:
-        """Qualified names of all functions that run compiled, of classes whose instances do, and of what holds them.
+        """Return the names of all functions that run compiled, of classes with such instances, and of what holds these.
 
         Also of what is compiled as one whole graph.
         """

@@ -32,7 +32,7 @@ class Integers(Fact):
     _known: dict[str, dict[ast.expr, Changing]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts) -> dict[ast.expr, Changing]:
-        """The first read of each such attribute in each function of a file."""
+        """Return the first read of each such attribute in each function of a file."""
         if facts.path not in self._known:
             functions = [scope for scope in self.inside.functions() if scope.file is facts]
             if functions and settled(self.project, self.graph.groups[facts.path], "integer"):

@@ -42,22 +42,22 @@ class Analysis(Generic[Answer]):
         self._solver = Solver(lambda question: self.transfer(Spot(*question)), self.unknown)
 
     def of(self, facts: FileFacts, node: ast.expr, *path: Key) -> Answer:
-        """The answer for the value of an expression, or for what lies in it at an access path."""
+        """Return the answer for the value of an expression, or for what lies in it at an access path."""
         found = self._solver.ask((facts, node, path))
         return self.unknown if found is None else found
 
     def at(self, spot: Spot) -> Answer | None:
-        """The answer for a spot; ``None`` where nothing is known yet, in a circle."""
+        """Return the answer for a spot; ``None`` where nothing is known yet, in a circle."""
         return self._solver.ask((spot.facts, spot.node, spot.path))
 
     def joined(self, spots: Iterable[Spot]) -> Answer | None:
-        """The join of the answers for some spots; those of which nothing is known yet do not count."""
+        """Return the join of the answers for some spots; those of which nothing is known yet do not count."""
         answers = [self.at(spot) for spot in spots]
         known = [answer for answer in answers if answer is not None]
         return self.join(known) if known else None if answers else self.unknown
 
     def through(self, spot: Spot, labels: Collection[Label]) -> Answer | None:
-        """The join over all that a value comes from by edges of some kinds; unknown where it comes in another way."""
+        """Return the join over all sources of a value along edges of some kinds; unknown if there is another edge."""
         sources = list(self.sources.of(spot))
         spots = [source for source in sources if isinstance(source, Spot) and source.label in labels]
         return self.joined(spots) if len(spots) == len(sources) else self.unknown

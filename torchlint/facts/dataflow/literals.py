@@ -28,7 +28,10 @@ class Texts(Fact):
         self._flow = ValueFlow(self._step, lost=None)
 
     def of(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
-        """All texts that an expression may be: literals, names bound to them, items of literal lists; else none."""
+        """Return all texts that an expression may be: literals, names bound to them, items of literal lists.
+
+        Otherwise the result is empty.
+        """
         return frozenset(text for text in self._flow.ends(facts, node) if text is not None)
 
     def _step(self, spot: Spot) -> Iterator[Spot | str | None]:

@@ -38,7 +38,7 @@ class Sources(Fact):
     _adders: dict[str, dict[str, list[Scope]]] | None = field(default=None, init=False)
 
     def crossing(self, spot: Spot, labels: Collection[Label], unknown: _Unknown) -> Iterator[Spot | _Unknown]:
-        """The spots that a value comes from by some kinds of edges; ``unknown`` where it comes in another way."""
+        """Yield the spots from which a value comes along some kinds of edges; ``unknown`` for any other edge."""
         found = False
         for source in self.of(spot):
             found = True
@@ -47,7 +47,7 @@ class Sources(Fact):
             yield unknown
 
     def of(self, spot: Spot) -> Iterator[Predecessor]:
-        """All that the value of a spot comes from; nothing where the expression makes it, or may give anything."""
+        """Yield the sources of a spot's value; nothing if the expression makes it or may be anything."""
         match spot.node:
             case ast.Name() as node:
                 for binding in self.project.reaching(spot.facts, node).bindings:
@@ -74,7 +74,7 @@ class Sources(Fact):
     # names and attributes -------------------------------------------------------------------------------------------
 
     def bound(self, spot: Spot, facts: FileFacts, binding: Binding, label: Label = Label.COPY) -> Iterator[Predecessor]:
-        """What a binding of a name or attribute gives the value of a spot that reads it."""
+        """Yield what a binding of a name or attribute gives the value of a spot that reads it."""
         value, path = binding.value, binding.path
         if binding.how is Bind.PARAM and binding.scope is not None:
             yield from self._passed(spot, binding.scope, binding)
@@ -120,7 +120,7 @@ class Sources(Fact):
             yield binding
 
     def imported(self, facts: FileFacts, binding: Binding) -> Sequence[tuple[FileFacts, Binding]]:
-        """The bindings of an imported name in the file of the project that makes it."""
+        """Return the bindings of an imported name in the file of the project that makes it."""
         module, _, last = self.project.canonical(facts, binding.target).rpartition(".")
         file = self.project.modules.get(module)
         bound = file.top.bindings.get(last, ()) if file is not None else ()
@@ -141,12 +141,12 @@ class Sources(Fact):
                     yield from self._added(there, method, f"{method.self_name}.{node.attr}")
 
     def owners(self, facts: FileFacts, node: ast.Attribute) -> list[str]:
-        """The classes of the object of which an expression reads an attribute; none where they are not known."""
+        """Return the classes of the object of which an expression reads an attribute; none where they are not known."""
         owner = self.values.of(facts, node.value)
         return owner.name.split("|") if owner.kind in (Kind.INSTANCE, Kind.MODULE) and owner.name else []
 
     def stores(self, facts: FileFacts, node: ast.Attribute) -> list[AttributeStore]:
-        """All assignments to an attribute that an expression may read, in the classes of the object and elsewhere."""
+        """Yield all assignments to an attribute that an expression may read, in the object's classes and elsewhere."""
         return [store for cls in self.owners(facts, node) for store in self._stored(cls, node.attr)]
 
     def _stored(self, cls: str, attr: str) -> Iterator[AttributeStore]:
@@ -236,14 +236,14 @@ class Sources(Fact):
             yield Spot(function.file, value, spot.path, calls, label=Label.RETURN)
 
     def looped(self, facts: FileFacts, node: ast.AST) -> ast.expr | None:
-        """What gives the elements that one loop binds to a name, inside ``zip``, ``enumerate`` and the like."""
+        """Return what gives the elements that one loop binds to a name, inside ``zip``, ``enumerate`` and the like."""
         binding = self.project.reaching(facts, node).only
         if binding is None or binding.how is not Bind.ELEMENT or binding.value is None:
             return None
         return self.drawn(Spot(facts, binding.value, (None, *binding.path))).node
 
     def drawn(self, spot: Spot) -> Spot:
-        """What iteration draws the value of a spot from, inside ``zip``, ``enumerate`` and the like."""
+        """Return what iteration draws the value of a spot from, inside ``zip``, ``enumerate`` and the like."""
         while isinstance(spot.node, ast.Call) and not self.graph.callees.get(spot.node):
             inner = next(self._iterated(spot, spot.node, spot.path), None)
             if inner is None or inner.label is not Label.ELEMENT:

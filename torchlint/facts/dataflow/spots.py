@@ -75,23 +75,23 @@ class Spot:
         return hash((self.node, self.path, self.calls[-1].call if self.calls else None))
 
     def at(self, node: ast.expr, *path: Key, label: Label = Label.OPERAND) -> Spot:
-        """The value in another expression of the same function."""
+        """Return the value in another expression of the same function."""
         return Spot(self.facts, node, path, self.calls, quiet=self.quiet, label=label)
 
     def same(self, node: ast.expr, label: Label = Label.COPY) -> Spot:
-        """Another expression that has the same value."""
+        """Return another expression that has the same value."""
         return Spot(self.facts, node, self.path, self.calls, quiet=self.quiet, label=label)
 
     def inside(self, node: ast.expr, *path: Key) -> Spot:
-        """The value put into what an expression names."""
+        """Return the value put into what an expression names."""
         return Spot(self.facts, node, path, self.calls, put=True, quiet=self.quiet, past=self.past, label=Label.STORE)
 
     def elsewhere(self, facts: FileFacts, node: ast.expr, label: Label = Label.FIELD) -> Spot:
-        """The same value in an expression of any function: nothing is known of the calls that lead there."""
+        """Return the same value in an expression of any function, with an empty call string."""
         return Spot(facts, node, self.path, label=label)
 
     def entering(self, call: ast.Call) -> tuple[FollowedCall, ...]:
-        """The calls with one more; the outermost is forgotten when they are many."""
+        """Return the call string with one more call, without its outermost call if it is full."""
         return (*self.calls, FollowedCall(self.facts, call, self.quiet))[-_MOST_CALLS:]
 
     @property
@@ -101,7 +101,7 @@ class Spot:
 
 
 def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
-    """The path inside the element that a key reads, ``None`` when that is another element than the followed one."""
+    """Return the path inside the element that a key reads, ``None`` when that is not the followed element."""
     if not path:
         return ()
     if path[0] == INSIDE:
@@ -127,12 +127,12 @@ def _may_be_one(one: str, other: str) -> bool:
 
 
 def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
-    """The path inside what iteration gives; of a dict that is its keys, so ``None``."""
+    """Return the path inside the elements of an iteration, ``None`` for a dict, which gives keys."""
     return None if path and isinstance(path[0], str) else path[1:]
 
 
 def key_of(index: ast.expr) -> Key:
-    """The key that a subscript spells out, ``None`` when it is neither a literal nor a text.
+    """Return the key that a subscript spells out, ``None`` when it is neither a literal nor a text.
 
     Of a text that is put together the beginning and the end, as far as they are literals: ``"train/" + name``,
     ``f"{split}/loss"``.

@@ -23,7 +23,7 @@ class Trace(Generic[End]):
     before: dict[Spot, Spot | None] = field(default_factory=dict)
 
     def witness(self, end: End) -> list[Spot]:
-        """The way from the start to an end, as spots, the start first."""
+        """Return the path from the start to an end as spots, the start first."""
         way: list[Spot] = []
         spot: Spot | None = self.ends[end]
         while spot is not None:
@@ -50,7 +50,7 @@ class ValueFlow(Generic[End]):
     _after: dict[Spot, tuple[Spot | End, ...]] = field(default_factory=dict)
 
     def ends(self, facts: FileFacts, node: ast.expr, *path: Key) -> Collection[End]:
-        """All ends of the value of an expression, or of what lies in it at an access path."""
+        """Return all sinks that the value of an expression reaches, or what lies in it at an access path."""
         return self.trace(Spot(facts, node, path)).ends
 
     def trace(self, start: Spot, within: Container[End] | None = None) -> Trace[End]:

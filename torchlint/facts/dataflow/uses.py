@@ -28,7 +28,7 @@ class Uses(Fact):
     mentions: Mentions
 
     def of(self, spot: Spot) -> Iterator[Spot]:
-        """The expressions that have the value of a spot next, each with the label of the edge."""
+        """Yield the expressions that have the value of a spot next, each with the label of the edge."""
         facts, node = spot.facts, spot.node
         parent = facts.parent.get(node)
         match parent:
@@ -55,7 +55,7 @@ class Uses(Fact):
                     yield Spot(facts, call, label=Label.RETURN)
 
     def taken(self, call: ast.Call, node: ast.expr, *, named: bool = False) -> Iterator[Spot]:
-        """The reads of the parameters that an argument of a call fills.
+        """Yield the reads of the parameters that an argument of a call fills.
 
         ``named``: also in functions that the call means by the name of a method alone.
         """
@@ -64,7 +64,7 @@ class Uses(Fact):
                 yield Spot(function.file, read, label=Label.ARGUMENT)
 
     def stored(self, facts: FileFacts, stmt: ast.AST, target: ast.expr) -> Iterator[Spot]:
-        """The reads of what a statement stores: of a name, or of an attribute of objects whose class is known."""
+        """Yield the reads of what a statement stores: of a name, or of an attribute of objects whose class is known."""
         if isinstance(target, ast.Name):
             yield from (Spot(facts, read) for read in self.mentions.of_binding(facts, target.id, stmt))
         elif isinstance(target, ast.Attribute):

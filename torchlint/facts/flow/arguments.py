@@ -47,7 +47,7 @@ class CallContexts:
     carrier: Carrier
 
     def argument(self, spot: Spot, call: ast.Call, place: Key) -> Next:
-        """The value is an argument of a call, at a position, behind a keyword, or (``None``) somewhere."""
+        """Follow the value as an argument of a call: at a position, behind a keyword, or (``None``) anywhere."""
         if self._logs(spot, call):
             yield self.carrier.text
         elif self._steps(spot, call):
@@ -222,7 +222,10 @@ class CallContexts:
     # methods of containers that hold the value ------------------------------------------------------------------------
 
     def held(self, spot: Spot, call: ast.Call, method: str) -> Next:
-        """A method of a container that holds the value; methods that put something else in give nothing of it."""
+        """Follow the value through a method of the container that holds it.
+
+        Methods that put something else in give nothing of it.
+        """
         path = spot.path
         found: tuple[Key, ...] | None = None
         if method == "items":

@@ -21,35 +21,35 @@ class Carrier(Protocol):
     """
 
     def branch(self, spot: Spot, /) -> Use:
-        """The end in a condition."""
+        """Return the sink for a value in a condition."""
 
     def index(self, spot: Spot, /) -> Use:
-        """The end as an index or a key."""
+        """Return the end as an index or a key."""
 
     @property
     def text(self) -> Use:
         """The end in a text or a log."""
 
     def quiet(self, spot: Spot, call: ast.Call, /) -> bool:
-        """Whether autograd is off in what a call runs."""
+        """Return whether autograd is off in what a call runs."""
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
-        """Arithmetic or a comparison; ``node`` is the expression with the result (of ``x += y`` the target ``x``)."""
+        """Follow the value into the result ``node`` of arithmetic or a comparison (of ``x += y`` the target ``x``)."""
 
     def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
-        """An attribute of it that is not called."""
+        """Follow the value to an attribute of it that is not called."""
 
     def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
-        """A call of its method."""
+        """Follow the value into a call of its method."""
 
     def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
-        """It is an argument of a method of something else; ``None`` where that thing is not known."""
+        """Follow the value as an argument of a method of another object; ``None`` where that object is not known."""
 
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
-        """It is an argument of a function of a library; ``None`` where that is not known."""
+        """Follow the value as an argument of a library function; ``None`` where that function is not known."""
 
     def summary(self, spot: Spot, call: ast.Call, function: Scope, /) -> Next | None:
-        """It is an argument of a function of the project whose work is known as a whole; ``None``: follow it inside."""
+        """Return what a project function does with the value as a whole; ``None``: follow the value inside of it."""
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
-        """It is assigned to an element; ``None`` where that is one of an ordinary container."""
+        """Follow the value into the element that it is assigned to; ``None`` for an ordinary container."""

@@ -69,21 +69,25 @@ class Data:
         return self.ground.values.of(spot.facts, node).kind
 
     def quiet(self, _spot: Spot, _call: ast.Call) -> bool:
-        """Data is the same whether autograd is on or not."""
+        """Return ``False``: data does not depend on autograd."""
         return False
 
     def branch(self, spot: Spot) -> Use:
-        """A decision that is seldom taken needs the value as seldom, like a log; one of how a text reads is a text."""
+        """Return the sink for a value in a condition.
+
+        A decision that is seldom taken needs the value as seldom, like a log; one of how a text reads is a
+        text.
+        """
         if _formats(spot.facts.scope_of(spot.node).function) or _chooses_text(spot):
             return self.text
         return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
 
     def index(self, spot: Spot) -> Use:
-        """An index; one that is seldom used needs the value as seldom, like a log."""
+        """Return an index; one that is seldom used needs the value as seldom, like a log."""
         return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.INDEX
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
-        """Arithmetic and comparisons of numbers go on; with arrays it is work on the host."""
+        """Follow the value through arithmetic and comparisons of numbers; with arrays it is work on the host."""
         kind = self._kind(spot, node)
         if kind is Kind.TENSOR:
             yield Use.TENSOR
@@ -97,14 +101,14 @@ class Data:
             yield spot.at(node)
 
     def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
-        """What is about a value (its shape) is not a use of it."""
+        """Follow the value to an attribute; what is about it, like its shape, is not a use of it."""
         if node.attr in ("data", "T", "real", "mT"):
             yield spot.same(node)
         elif node.attr not in _ABOUT:
             yield Use.PASSED
 
     def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
-        """A method of the number, array or tensor."""
+        """Follow the value through a method of the number, array or tensor."""
         if name in _ABOUT:
             return
         kind = self._kind(spot, spot.node)
@@ -141,7 +145,7 @@ class Data:
         return value.kind is Kind.TENSOR and value.device is Device.CPU
 
     def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
-        """Tensors are made with it or shaped by it; arrays compute with it."""
+        """Follow the value as an argument: tensors are made with it or shaped by it, arrays compute with it."""
         assert isinstance(call.func, ast.Attribute)
         kind = self._kind(spot, call.func.value)
         if kind is Kind.TENSOR:
@@ -153,11 +157,11 @@ class Data:
         return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES else None
 
     def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
-        """A function that reduces what it is given over all processes gives the same again, with the same keys."""
+        """Follow the value through a function that reduces it over all processes: the result has the same keys."""
         return iter((spot.same(call),)) if self.ground.reduces(function) else None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
-        """Into a tensor, or into an array on the host."""
+        """Follow the value into a tensor, or into an array on the host."""
         kind = self._kind(spot, target.value)
         if kind is Kind.TENSOR:
             return iter((Use.TENSOR,))
@@ -166,7 +170,7 @@ class Data:
         return iter((Use.HOST,)) if kind is Kind.NDARRAY else None
 
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
-        """An argument of a function of a library."""
+        """Follow the value as an argument of a library function."""
         head, _, last = name.partition(".")
         if head == "builtins":
             return self._builtin(spot, call, last)
@@ -291,7 +295,7 @@ def _exchanged(spot: Spot, call: ast.Call) -> Next:
 
 
 def is_placed(facts: FileFacts, call: ast.Call) -> bool:
-    """Whether a call that makes a tensor, or a method on top of it, says where the tensor lies."""
+    """Return whether a call that makes a tensor, or a method on top of it, says where the tensor lies."""
     if any(keyword.arg == "device" for keyword in call.keywords):
         return True
     while isinstance(above := _applied(facts, call), ast.Call) and isinstance(above.func, ast.Attribute):
@@ -332,7 +336,7 @@ def _applied(facts: FileFacts, call: ast.Call) -> ast.Call | None:
 
 
 def folded(spot: Spot, call: ast.Call, last: str) -> Next | None:
-    """Builtins that hand on what is in their arguments: ``zip``, ``enumerate``, ``next``, ``map``."""
+    """Follow the value through a builtin that forwards its arguments: ``zip``, ``enumerate``, ``next``, ``map``."""
     path = spot.path
     if path and isinstance(path[0], str):
         return iter(()) if last in ("zip", "enumerate", "next", "map") else None

@@ -59,22 +59,22 @@ class Flow(Fact):
         return any(scope is function and kind == UPDATE for scope, _, kind in begun)
 
     def uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """All ends that the value of an expression comes to; or some, one of them not ``within`` what is allowed."""
+        """Return the sinks of an expression's value, or some of them once one is not ``within`` the allowed ones."""
         return self._data.ends(Spot(facts, node), within)
 
     def graph_uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
-        """All ends that the autograd graph of a tensor comes to; or some, one of them not ``within`` the allowed."""
+        """Return the sinks of a tensor's autograd graph, or some once one is not ``within`` the allowed ones."""
         return self._graph.ends(Spot(facts, node), within)
 
     def way(self, facts: FileFacts, node: ast.expr, ends: Sequence[Use], *, graph: bool = False) -> list[Spot]:
-        """The spots by which a value, or its autograd graph, comes to the first of some ends; empty: to none of them.
+        """Return the spots on the way of a value, or its autograd graph, to the first of some sinks; empty without one.
 
         The first spot is the expression itself, the last the one that the end is about.
         """
         return (self._graph if graph else self._data).way(Spot(facts, node), ends)
 
     def graph_stays(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether the autograd graph of a tensor is followed through local names of one function alone."""
+        """Return whether the autograd graph of a tensor stays in local names of one function."""
         home = facts.scope_of(node).function
         return all(
             spot.facts is facts
@@ -84,7 +84,7 @@ class Flow(Fact):
         )
 
     def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
+        """Return whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
         if isinstance(node, ast.Attribute) and not self.values.of(facts, node.value).name:
             return False  # it may be an attribute of anything
         return Use.BACKWARD in self._graph.ends(Spot(facts, node, put=True), EVERY_USE - {Use.BACKWARD})
@@ -101,7 +101,7 @@ class _Steps:
         self._found: dict[Spot, frozenset[Use]] = {}
 
     def ends(self, start: Spot, within: frozenset[Use]) -> frozenset[Use]:
-        """All ends of a value; one that goes too many ways is handed to code that is not known.
+        """Return all sinks of a value; if its paths are too many, unknown code is one of them.
 
         It is followed no further once it comes to an end that is not ``within`` the allowed.
         """
@@ -113,11 +113,11 @@ class _Steps:
         return found
 
     def spots(self, start: Spot) -> Iterable[Spot]:
-        """All places that a value comes to."""
+        """Yield all spots that a value reaches."""
         return self._follower.trace(start).before
 
     def way(self, start: Spot, ends: Sequence[Use]) -> list[Spot]:
-        """The spots from a value to the first of some ends that it comes to."""
+        """Return the spots from a value to the first of some sinks that it reaches."""
         trace = self._follower.trace(start)
         end = next(filter(trace.ends.__contains__, ends), None)
         return trace.witness(end) if end is not None else []

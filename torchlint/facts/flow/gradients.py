@@ -39,26 +39,29 @@ class GraphCarrier:
         return self.ground.values.of(spot.facts, node).kind
 
     def quiet(self, spot: Spot, call: ast.Call) -> bool:
-        """Whether autograd is off in what a call runs."""
+        """Return whether autograd is off in what a call runs."""
         return spot.quiet or self.records(spot.facts, call) is False
 
     def branch(self, _spot: Spot) -> Use:
-        """A decision has no gradient."""
+        """Return the sink for a graph in a condition: a decision has no gradient."""
         return Use.DETACHED
 
     def index(self, _spot: Spot) -> Use:
-        """An index has no gradient."""
+        """Return an index has no gradient."""
         return Use.DETACHED
 
     def operation(self, spot: Spot, node: ast.expr) -> Next:
-        """The result of an operation is part of the graph where it is recorded; a comparison has no gradient."""
+        """Follow the graph into the result of an operation if that is recorded; a comparison has no gradient."""
         if isinstance(node, ast.Compare) or spot.quiet or self.records(spot.facts, node) is False:
             yield Use.DETACHED
         else:
             yield spot.at(node)
 
     def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
-        """``data`` ends it; what is about the tensor is not a use, but of its graph; others are of distributions."""
+        """Follow the value to an attribute.
+
+        ``data`` cuts the graph; shape and the like are no use of it; parameters of a distribution go on.
+        """
         if node.attr == "data":
             yield Use.DETACHED
         elif node.attr in _PAIRED:
@@ -67,7 +70,7 @@ class GraphCarrier:
             yield Use.PASSED
 
     def method(self, spot: Spot, call: ast.Call, name: str) -> Next:
-        """A method of the tensor, or of the distribution made of it."""
+        """Follow the graph through a method of the tensor, or of the distribution made of it."""
         if name == "backward":
             yield Use.BACKWARD
         elif name in _ENDS:
@@ -84,7 +87,7 @@ class GraphCarrier:
             yield replace(after, path=(0,)) if paired and isinstance(after, Spot) else after
 
     def given(self, spot: Spot, call: ast.Call, method: str) -> Next | None:
-        """An argument of a method of another tensor, a module, a distribution."""
+        """Follow the graph as an argument of a method of another tensor, a module or a distribution."""
         assert isinstance(call.func, ast.Attribute)
         kind = self._kind(spot, call.func.value)
         if method in ("backward", "manual_backward"):
@@ -108,11 +111,11 @@ class GraphCarrier:
                     yield spot.inside(func.value)
 
     def summary(self, _spot: Spot, _call: ast.Call, _function: Scope) -> Next | None:
-        """Graphs are followed into every function."""
+        """Return ``None``: graphs are followed into every function."""
         return None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
-        """Written into a tensor, which is part of the graph from then on; an array keeps no graph."""
+        """Follow the graph into a tensor that it is written to; an array keeps no graph."""
         kind = self._kind(spot, target.value)
         if kind is Kind.NDARRAY:
             return iter((Use.DETACHED,))
@@ -123,7 +126,7 @@ class GraphCarrier:
         )
 
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
-        """An argument of a function of a library."""
+        """Follow the value as an argument of a library function."""
         head, _, last = name.partition(".")
         if head == "builtins":
             return self._builtin(spot, call, last)

@@ -48,16 +48,16 @@ class Ground:
     # names, attributes, elements ------------------------------------------------------------------------------------
 
     def key(self, facts: FileFacts, index: ast.expr) -> Key:
-        """The key that a subscript means: a literal, a name of one text (``LOSS = "loss"``), or some text."""
+        """Return the key that a subscript means: a literal, a name of one text (``LOSS = "loss"``), or some text."""
         texts = self.texts.of(facts, index) if isinstance(index, ast.Name) else frozenset[str]()
         return next(iter(texts)) if len(texts) == 1 else key_of(index)
 
     def is_dict(self, spot: Spot) -> bool:
-        """Whether what holds the value is a dict, so that iteration gives its keys."""
+        """Return whether what holds the value is a dict, so that iteration gives its keys."""
         return self.values.of(spot.facts, spot.node).kind is Kind.DICT
 
     def bound(self, spot: Spot, target: ast.expr, stmt: ast.AST, carrier: Carrier) -> Next:
-        """The value is assigned to a target: its reads, of a name, an attribute, an element or several of these."""
+        """Yield the reads of what the value is assigned to: a name, an attribute, an element or several of these."""
         if isinstance(target, ast.Name):
             for read in self.mentions.of_binding(spot.facts, target.id, stmt):
                 yield self._read_again(spot, target, read)
@@ -88,13 +88,13 @@ class Ground:
         return spot.same(read) if here is there else spot.elsewhere(spot.facts, read, Label.COPY)
 
     def kept(self, spot: Spot, node: ast.Attribute) -> Next:
-        """The value is kept in an attribute: all reads of it."""
+        """Yield the reads of the attribute that keeps the value."""
         owner = self.values.of(spot.facts, node.value)
         classes = owner.name if owner.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) else ""
         yield from self.field(spot, classes, node.attr, node)
 
     def field(self, spot: Spot, classes: str, attr: str, here: ast.Attribute | None = None) -> Next:
-        """The value is an attribute of instances of classes: all reads of it but the one ``here``.
+        """Yield the reads of an attribute of instances of classes that is the value, but the one ``here``.
 
         Of objects of no known class that attribute is nowhere read where all only add to it: such an object may be a
         tuple of lists whose fields are read by position, or by a name that stands nowhere.
@@ -115,7 +115,7 @@ class Ground:
     # objects that something was put into ----------------------------------------------------------------------------
 
     def put(self, spot: Spot) -> Next:
-        """The value was put into the object that the spot's expression names: whoever reads it, has it."""
+        """Yield the reads of the object that the value was put into, which the spot's expression names."""
         node = spot.node
         if spot.path and self.values.of(spot.facts, node).kind in _HOLD_NOTHING:
             return  # a branch that this value does not take: ``{...} if isinstance(x, dict) else x.item()``
@@ -247,12 +247,12 @@ class Ground:
     # functions ------------------------------------------------------------------------------------------------------
 
     def reduces(self, function: Scope) -> bool:
-        """Whether a function returns what it makes, over all processes, of what it is given."""
+        """Return whether a function returns its arguments, reduced over all processes."""
         names = (self.project.qualified(function.file, call.func) or "" for call in function.calls)
         return bool(function.returns) and any(map(_is_collective, names))
 
     def returned(self, spot: Spot, function: Scope) -> Next:
-        """The value is returned: to the call through which it came, else to all callers."""
+        """Yield the call that the value is returned to: the one through which it came, else all callers."""
         if spot.calls:
             last = spot.calls[-1]
             if function in self.graph.callees.get(last.call, ()):
@@ -314,7 +314,7 @@ class Ground:
         return owner is not None and any(base in _ENVIRONMENTS for base in self.project.ancestry(owner.dotted))
 
     def parameter(self, spot: Spot, call: ast.Call, function: Scope, place: Key, quiet: bool) -> Next:
-        """The value is passed to a project function: the reads of its parameter."""
+        """Yield the reads of the parameter of a project function that the value is passed to."""
         caller = self.graph.caller(function, call)
         found = _parameter(function, place, caller.skip if caller is not None else 0, spot.path)
         if found is None:
@@ -337,7 +337,7 @@ def _is_collective(name: str) -> bool:
 
 
 def unpacked(path: tuple[Key, ...], targets: list[ast.expr], position: int) -> tuple[Key, ...] | None:
-    """The path inside one of several targets, ``None`` when that does not get the value."""
+    """Return the path inside one of several targets, ``None`` when that does not get the value."""
     star = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), len(targets))
     if position < star or not path:
         return picked(path, position)
@@ -364,7 +364,7 @@ def _parameter(function: Scope, place: Key, skip: int, path: tuple[Key, ...]) ->
 
 
 def fields_of(project: Project, cls: str) -> Iterator[str]:
-    """The names of the annotated fields in a class's body and those of its bases, in the order of the constructor."""
+    """Yield the annotated fields of a class and its bases, in the order of the constructor."""
     for scope in reversed(list(project.family(cls))):
         assert isinstance(scope.node, ast.ClassDef)
         for stmt in scope.node.body:

@@ -99,11 +99,11 @@ class Whereabouts(Fact):
         self._results = Solver(lambda question: self._result(*question), _ANYWHERE)
 
     def on_accelerator(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor lies on an accelerator where there is one, else on the CPU."""
+        """Return whether a tensor lies on an accelerator where there is one, else on the CPU."""
         return self.values.of(facts, node).device in (Device.CUDA, Device.EITHER)
 
     def on_the_accelerator(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor lies on the one accelerator that the project uses, where there is one, else on the CPU."""
+        """Return whether a tensor is on the one accelerator of the project if it has one, else on the CPU."""
         return self._lie(facts, node).away and self._is_one(facts)
 
     def _is_one(self, facts: FileFacts) -> bool:
@@ -111,8 +111,11 @@ class Whereabouts(Fact):
         return not any(self.occurrences.mentioned(facts, word) for word in _OTHERS)
 
     def alike(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> bool:
-        """Whether tensors lie on one device: where a run saw all of them, the one accelerator, beside each other, or by
-        their sources."""
+        """Return whether tensors are on one device.
+
+        A run saw all of them there, or there is one accelerator, or they lie beside each other, or their
+        sources say so.
+        """
         nodes = list(nodes)
         seen = {self.values.seen.get(node, UNKNOWN).device for node in nodes}
         if len(seen) == 1 and Device.UNKNOWN not in seen:

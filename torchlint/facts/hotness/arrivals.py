@@ -34,7 +34,7 @@ class Arrivals:
     _driven: frozenset[Receiver] | None = None
 
     def at(self, method: Scope) -> tuple[Receiver, ...]:
-        """The objects on which a method may be called."""
+        """Return the objects on which a method may be called."""
         found = self._at.get(method)
         if found is None:
             found = self._at[method] = self._find(method)

@@ -48,7 +48,7 @@ class MethodCall(NamedTuple):
         return bool(self.call.args or self.call.keywords)
 
     def is_a(self, kind: Kind) -> bool:
-        """Whether the object is known to be of a kind."""
+        """Return whether the object is known to be of a kind."""
         return self.values.of(self.facts, self.receiver).kind is kind
 
 
@@ -136,7 +136,7 @@ def _rows(method: str) -> tuple[Beginning, ...]:
 
 
 def runs(facts: FileFacts, call: ast.Call, values: Values) -> str:
-    """Say what a call runs, ``step`` or ``update``; empty where it begins nothing."""
+    """Return what a call runs, ``step`` or ``update``; empty if it begins nothing."""
     modelled = values.row(facts, call).get("runs")
     if isinstance(modelled, str):
         return modelled

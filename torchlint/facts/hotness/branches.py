@@ -28,7 +28,7 @@ _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.Lt
 
 
 def raises(block: Sequence[ast.stmt]) -> bool:
-    """Whether a block exists to raise: every way through it ends in ``raise``."""
+    """Return whether a block exists to raise: every way through it ends in ``raise``."""
     if not block:
         return False
     last = block[-1]
@@ -42,7 +42,7 @@ def raises(block: Sequence[ast.stmt]) -> bool:
 
 
 def reports(block: Sequence[ast.stmt]) -> bool:
-    """Whether all that a block does is to write messages: ``print(...)``, ``logging.warning(...)``."""
+    """Return whether all that a block does is to write messages: ``print(...)``, ``logging.warning(...)``."""
     return all(
         isinstance(stmt, ast.Expr)
         and isinstance(stmt.value, ast.Call)
@@ -52,7 +52,7 @@ def reports(block: Sequence[ast.stmt]) -> bool:
 
 
 def values_of(block: Sequence[ast.stmt]) -> list[ast.expr]:
-    """The numbers and tensors that a block gives to names or returns; none where it does anything else."""
+    """Return the numbers and tensors that a block assigns or returns; none if it does anything else."""
     found = [
         stmt.value
         for stmt in block
@@ -68,7 +68,7 @@ def _is_no_number(value: ast.expr) -> bool:
 
 
 def opposite(test: ast.expr) -> ast.expr | None:
-    """The condition that is true where another is false: ``count >= n`` of ``count < n``, ``x`` of ``not x``."""
+    """Return the condition that is true where another is false: ``count >= n`` of ``count < n``, ``x`` of ``not x``."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return operand
@@ -78,7 +78,7 @@ def opposite(test: ast.expr) -> ast.expr | None:
 
 
 def sets_up(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if self.count == 0: self._init_storage(item)``: what the first of many rounds does."""
+    """Return whether a branch sets up in the first iteration: ``if self.count == 0: self._init_storage(item)``."""
     if test is None:
         return False
     tests = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
@@ -98,7 +98,7 @@ def _is_many(value: object) -> bool:
 
 
 def restarts(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if count == n:`` and in the branch ``count = 0``: every n steps."""
+    """Return whether a branch runs every n steps: ``if count == n:`` with ``count = 0`` in its body."""
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) and any(restarts(block, part) for part in test.values)
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
@@ -117,19 +117,22 @@ def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def warns(block: Sequence[ast.stmt]) -> bool:
-    """Whether a block writes a warning, or prints one."""
+    """Return whether a block writes a warning, or prints one."""
     if any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block)):
         return True
     return _prints(block) and any(_ALARM.fits(text) for text in _printed(block))
 
 
 def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if bad.any(): print(...)``: of many values some are wrong."""
+    """Return whether a branch prints for bad values among many: ``if bad.any(): print(...)``."""
     return test is not None and tests_for(test, _ANY) and _prints(block)
 
 
 def fills_empty(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if not found:`` and in the branch ``found.append(...)``: a list that is seldom left empty gets one element."""
+    """Return whether a branch fills an empty list.
+
+    ``if not found:`` with ``found.append(...)`` in its body: the list is seldom empty.
+    """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)])):
             pass
@@ -149,7 +152,7 @@ def fills_empty(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
 
 
 def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """Whether a branch draws frames and does nothing that belongs to learning: no environment steps, no updates."""
+    """Return whether a branch renders frames and does no learning: no environment steps, no updates."""
     called = {name for stmt in block for node in walk(stmt) if (name := _attribute_called(node))} if test else set()
     return any(map(_RENDERS.fits, called)) and not any(name in _ACTS or _LEARNS.fits(name) for name in called)
 
@@ -174,7 +177,10 @@ def _prints(block: Sequence[ast.stmt]) -> bool:
 
 
 def empties(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """``if len(storage) == n:`` and in the branch ``storage = []`` or ``storage.clear()``: every n steps."""
+    """Return whether a branch runs every n steps to empty a list.
+
+    ``if len(storage) == n:`` with ``storage = []`` or ``storage.clear()`` in its body.
+    """
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
         return False
     length = test.left

@@ -48,11 +48,11 @@ class Choosing:
         return not self._asked
 
     def settle(self) -> None:
-        """Keep what is found from here on: hotness no longer spreads."""
+        """Cache answers from here on: hotness no longer spreads."""
         self._settled = True
 
     def most(self, scope: Scope, local: Local) -> Frequency:
-        """How often a function is entered by calls that do not pass by a node with the constants that they give."""
+        """Return the highest frequency of calls that enter a function, without those whose constants skip the node."""
         if scope in self._asked:
             self.cuts += 1
             return Frequency.INNER
@@ -65,7 +65,7 @@ class Choosing:
         return found if entry.seed is None else max(found, entry.seed.frequency)
 
     def frequency(self, way: Arrival) -> Frequency:
-        """How often a place runs a function with what leads to some of its code."""
+        """Return how often a place runs a function with arguments that lead to some of its code."""
         if not way.handed:
             return self.heat.frequency(way.facts, way.node)
         found = self._known.get(way) if self._settled else None
@@ -77,7 +77,7 @@ class Choosing:
         return found
 
     def of(self, scope: Scope, local: Local) -> list[Arrival] | None:
-        """The places that run a function and may come to a node, ``None`` where all may.
+        """Return the places that run a function and may come to a node, ``None`` where all may.
 
         Where none may, constants are settings, which people change, but types are not.
         """

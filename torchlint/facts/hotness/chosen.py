@@ -56,7 +56,7 @@ class Choice:
     kind: Kind | None = None
 
     def allows(self, caller: Caller, values: Values) -> bool:
-        """Whether a call may lead to the code: what it gives is not known, or the test of it has that truth value."""
+        """Return whether a call may lead to the code: its argument is unknown, or makes the test come out so."""
         given = passed(self.scope, self.name, caller)
         if given is None and starred(caller.call):
             return True
@@ -67,7 +67,7 @@ class Choice:
         return not isinstance(given, ast.Constant) or holds(self.test, given.value) is not (not self.truth)
 
     def handed(self, project: Project, caller: Caller) -> Choice | None:
-        """The choice that the callers of a caller have, where it hands on a parameter of its own as it is.
+        """Return the choice that the callers of a caller have, where it hands on a parameter of its own as it is.
 
         Also one that it hands on with all other keywords: ``return self.forward(**settings)``.
         """
@@ -82,7 +82,7 @@ class Choice:
 
 
 def choices(project: Project, facts: FileFacts, test: ast.expr, truth: bool) -> Iterator[Choice]:
-    """The tests of parameters that all have to end in one way for a condition to have a truth value."""
+    """Yield the tests of parameters that all have to end in one way for a condition to have a truth value."""
     for part, way in conjuncts(test, truth):
         yield from _tested(project, facts, part, way)
 
@@ -137,7 +137,7 @@ def _hands_rest(function: Scope, call: ast.Call, name: str) -> bool:
 
 
 def holds(test: ast.expr, value: object) -> bool | None:
-    """What a test of a name gives for a value, ``None`` where that is not known."""
+    """Return the truth of a test of a name for a value, ``None`` if that is not known."""
     if isinstance(test, ast.Name):
         return bool(value)
     match test:

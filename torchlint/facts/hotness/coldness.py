@@ -27,14 +27,17 @@ _CACHES = last_names(caches=True)
 
 
 def is_test(path: str) -> bool:
-    """Whether a file belongs to a test suite. Nothing in it is hot, and how tests call a function proves little."""
+    """Return whether a file belongs to a test suite.
+
+    Nothing in it is hot, and how tests call a function proves little.
+    """
     *folders, name = path.lower().split("/")
     return name.startswith("test_") or name in ("conftest.py", "test.py") or bool({"test", "tests"} & set(folders))
 
 
 @lru_cache(maxsize=16384)
 def cold_file(path: str) -> bool:
-    """Whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
+    """Return whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
     *folders, name = (_words(part.removesuffix(".py")) for part in PurePosixPath(path).parts)
     words = [word for part in (*folders, name) for word in part]
     return any(map(_COLD_PLACE.fits, words)) or any(map(_COLD_FILE.fits, name))
@@ -46,7 +49,7 @@ def _words(part: str) -> list[str]:
 
 
 def cold_function(project: Project, scope: Scope) -> bool:
-    """Whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
+    """Return whether a function is set-up, saving, printing or testing by its name, builds a module, or is cached."""
     if scope.kind != "function":
         return False
     if _COLD_NAME.fits(scope.name) and not _keeps(scope):

@@ -29,7 +29,7 @@ _EVALUATION = Word("flag of an evaluation")
 
 
 def is_debug_flag(node: ast.expr) -> bool:
-    """Whether an expression is a flag for debugging, logging, rendering or the like."""
+    """Return whether an expression is a flag for debugging, logging, rendering or the like."""
     if isinstance(node, ast.Name):
         return node.id == "__debug__" or _DEBUG.fits(node.id)
     if isinstance(node, ast.Attribute):
@@ -46,12 +46,12 @@ def is_debug_flag(node: ast.expr) -> bool:
 
 
 def is_evaluation_flag(node: ast.expr) -> bool:
-    """Whether an expression is a flag that says that nothing is learnt now: ``if self.is_test:``."""
+    """Return whether an expression is a flag that says that nothing is learnt now: ``if self.is_test:``."""
     return isinstance(node, (ast.Name, ast.Attribute)) and _EVALUATION.fits(last_name(node))
 
 
 def logger_flag(node: ast.expr) -> str | None:
-    """The name under which an expression asks whether a logger is in use: ``self.use_tb``, ``config["wandb"]``."""
+    """Return the name that an expression tests for a logger in use: ``self.use_tb``, ``config["wandb"]``."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             pass
@@ -75,12 +75,12 @@ def _compares_flag(node: ast.Compare) -> bool:
 
 
 def is_text_flag(value: object) -> bool:
-    """The same for the key of a settings dictionary."""
+    """Return the same for the key of a settings dictionary."""
     return isinstance(value, str) and _DEBUG.fits(value)
 
 
 def is_full(test: ast.expr, facts: FileFacts) -> bool:
-    """Whether a test calls the one method of its name in the file, and that gives whether so many rounds are over.
+    """Return whether a test calls the file's only method of its name, which returns whether a count is reached.
 
     ``if agent.store(item):`` with ``return self.count % self.capacity == 0`` at the end of ``store``.
     """
@@ -94,7 +94,7 @@ def is_full(test: ast.expr, facts: FileFacts) -> bool:
 
 
 def is_past_end(test: ast.expr) -> bool:
-    """Whether a position that is kept has come to the end of a sequence: ``self.at[i] >= len(self.plans[i])``."""
+    """Return whether a stored position is past the end of a sequence: ``self.at[i] >= len(self.plans[i])``."""
     match test:
         case ast.Compare(
             left=ast.Attribute() | ast.Subscript(),
@@ -106,12 +106,15 @@ def is_past_end(test: ast.expr) -> bool:
 
 
 def is_none(node: ast.expr) -> bool:
-    """Whether an expression is the literal ``None``."""
+    """Return whether an expression is the literal ``None``."""
     return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_reset(test: ast.expr, *, running: bool = False) -> bool:
-    """Whether an expression is a flag for the end of an episode, or made of one; ``running``: one of its opposite."""
+    """Return whether an expression is a flag for the end of an episode, or made of one.
+
+    With ``running``, it is a flag for the opposite.
+    """
     if isinstance(test, ast.Call) and isinstance(test.func, (ast.Attribute, ast.Name)):
         if isinstance(test.func, ast.Attribute) and test.func.attr in _FOLDING and test.args:
             return is_reset(test.args[0], running=running)  # ``np.all(dones)``
@@ -129,14 +132,17 @@ def is_reset(test: ast.expr, *, running: bool = False) -> bool:
 
 
 def is_over(test: ast.expr) -> bool:
-    """Beside ``done or``: ``t >= max_steps``, ``stop.is_set()``, what else ends an episode or the training."""
+    """Return whether a condition beside ``done or`` ends the episode or training.
+
+    ``t >= max_steps``, ``stop.is_set()``.
+    """
     if isinstance(test, ast.Call):
         return isinstance(test.func, ast.Attribute) and test.func.attr == "is_set"
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
 
 
 def is_ended(test: ast.expr, facts: FileFacts) -> bool:
-    """Whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
+    """Return whether a name is one of the flags for the end of an episode: ``for i, d in enumerate(done): if d:``."""
     if not isinstance(test, ast.Name):
         return False
     bindings = facts.scope_of(test).function.bindings.get(test.id, ())
@@ -146,7 +152,10 @@ def is_ended(test: ast.expr, facts: FileFacts) -> bool:
 
 
 def was_due(test: ast.expr, facts: FileFacts) -> bool:
-    """``score = evaluator.evaluate_if_necessary(step)`` and then ``if score is not None``."""
+    """Return whether a test asks for the result of a call that is due at intervals.
+
+    ``score = evaluator.evaluate_if_necessary(step)`` and then ``if score is not None``.
+    """
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.IsNot) or not is_none(test.comparators[0]):
         return False
     if not isinstance(test.left, ast.Name):
@@ -168,14 +177,14 @@ def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
 
 
 def goes_over_ends(loop: ast.AST, facts: FileFacts) -> bool:
-    """Whether a loop goes over the environments whose episode ended: ``for i in np.where(dones)[0]:``."""
+    """Return whether a loop goes over the environments whose episode ended: ``for i in np.where(dones)[0]:``."""
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
     return _places_of_ends(loop.iter, facts)
 
 
 def counts_ends(test: ast.expr, facts: FileFacts) -> bool:
-    """Whether a test asks if any episode ended, by how many did: ``if len(ended) > 0:``."""
+    """Return whether a test counts ended episodes to see if there is any: ``if len(ended) > 0:``."""
     match test:
         case ast.Compare(left=count, ops=[ast.Gt() | ast.NotEq()], comparators=[ast.Constant(value=0)]):
             return _count_of_ends(count, facts)
@@ -225,7 +234,7 @@ def _finds_ends(node: ast.expr) -> bool:
 
 
 def tests_for(test: ast.expr, names: Container[str]) -> bool:
-    """Whether a test is a call of one of these functions, on top ``any()``, ``all()``, ``bool()`` or ``item()``."""
+    """Return whether a test calls one of these functions, also in ``any()``, ``all()``, ``bool()`` or ``item()``."""
     while isinstance(test, ast.Call):
         func = test.func
         name = last_name(func)
@@ -239,7 +248,7 @@ def tests_for(test: ast.expr, names: Container[str]) -> bool:
 
 
 def is_uniform(test: ast.expr) -> bool:
-    """``(advantages == 0).all()``, ``torch.all(mask == 0)``: a batch with nothing in it to learn from."""
+    """Return whether a batch holds nothing to learn from: ``(advantages == 0).all()``, ``torch.all(mask == 0)``."""
     if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or test.func.attr != "all":
         return False
     compared = test.args[0] if test.args else test.func.value
@@ -251,7 +260,7 @@ def is_uniform(test: ast.expr) -> bool:
 
 
 def is_out_of_range(test: ast.expr) -> bool:
-    """``i < 0 or i >= n``: the branch for a value that should not occur."""
+    """Return whether a test is for a value that should not occur: ``i < 0 or i >= n``."""
     if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.Or):
         return False
     compared = [t for t in test.values if isinstance(t, ast.Compare) and len(t.ops) == 1]
@@ -261,17 +270,17 @@ def is_out_of_range(test: ast.expr) -> bool:
 
 
 def is_not(test: ast.expr, recognise: Callable[[ast.expr], bool]) -> bool:
-    """Whether a condition is written as the opposite of another."""
+    """Return whether a condition is written as the opposite of another."""
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and recognise(test.operand)
 
 
 def is_finite(test: ast.expr) -> bool:
-    """``torch.isfinite(x).all()``."""
+    """Return whether a test is ``torch.isfinite(x).all()``."""
     return tests_for(test, _FINITE)
 
 
 def is_filled(test: ast.expr) -> bool:
-    """``self.cache is not None``: the other branch fills a lazily built attribute."""
+    """Return whether a test is ``self.cache is not None``, whose other branch fills a lazily built attribute."""
     match test:
         case ast.Compare(left=ast.Attribute(), ops=[ast.IsNot()], comparators=[other]):
             return is_none(other)
@@ -279,12 +288,15 @@ def is_filled(test: ast.expr) -> bool:
 
 
 def is_there(test: ast.expr) -> bool:
-    """``hasattr(self, "cache")``."""
+    """Return whether a test is ``hasattr(self, "cache")``."""
     return isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr"
 
 
 def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
-    """``self.cache is None``, ``key not in self.cache``, a shape that changed: what a lazily built cache tests."""
+    """Return whether a test is for a lazily built cache.
+
+    ``self.cache is None``, ``key not in self.cache``, a shape that changed.
+    """
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     op, left, right = test.ops[0], test.left, test.comparators[0]

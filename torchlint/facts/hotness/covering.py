@@ -26,7 +26,7 @@ class Covering(Fact):
         self._driving = Closure(self.heat.roots.drivers.__contains__, self.heat.graph.called_by)
 
     def trains(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether the body of a ``with``, or what follows a node in its function, holds or reaches such a loop."""
+        """Return whether the body of a ``with``, or what follows a node in its function, reaches a training loop."""
         held = facts.parent.get(node)
         block = held if isinstance(held, ast.withitem) else None
         around = facts.parent.get(block) if block is not None else None

@@ -18,7 +18,7 @@ _BRANCHING = (ast.If, ast.IfExp, ast.Try, ast.Lambda)
 
 
 def is_criterion(project: Project, forward: Scope) -> bool:
-    """Whether ``forward`` of a module computes a loss: by the name of its class, of a base, of what it calls or needs.
+    """Return whether ``forward`` of a module computes a loss, by the name of its class, its bases or its calls.
 
     A language model that computes a loss where labels are given also runs without them.
     """

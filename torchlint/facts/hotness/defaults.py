@@ -28,13 +28,13 @@ class SettingDefaults(Fact):
     _short: dict[tuple[FileFacts, str], bool] = field(default_factory=dict)
 
     def off(self, name: str) -> bool:
-        """Whether some default of a setting is seen, and all that are seen are false, zero, empty or ``None``."""
+        """Return whether a default of a setting is known, and all known ones are false, zero, empty or ``None``."""
         if name not in self._off:
             self._off[name] = {bool(default) for default in self._defaults(name)} == {False}
         return self._off[name]
 
     def is_short(self, facts: FileFacts, period: ast.expr) -> bool:
-        """Whether an interval that code of a file asks for is over in each or every second round by default.
+        """Return whether an interval that code of a file asks for is over in each or every second round by default.
 
         What the file itself declares decides, where it declares a setting of that name; else all of the project.
         """

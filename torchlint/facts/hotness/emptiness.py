@@ -42,7 +42,7 @@ class _EmptinessTest:
 def for_empty(
     test: ast.expr, body: Sequence[ast.AST], orelse: Sequence[ast.AST], facts: FileFacts, *, after: bool = False
 ) -> bool | None:
-    """Which branch of a test is there for empty data: ``True`` its body, ``False`` the other; ``None``: neither.
+    """Return which branch of a test handles empty data: ``True`` its body, ``False`` the other, ``None`` neither.
 
     ``after``: the other is what follows a body that leaves the block.
     """

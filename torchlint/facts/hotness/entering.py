@@ -26,7 +26,7 @@ class Seed:
     guessed: bool = False
 
     def joined(self, other: Seed | None) -> Seed:
-        """The one of two that enters a function more often, else the one that is known and not guessed."""
+        """Return the one of two entries that is more frequent, else the one that is not guessed."""
         return self if other is None else max(self, other, key=_rank)
 
 
@@ -52,7 +52,7 @@ class Entry:
         return self.seed if self.seed is not None and self.seed.frequency >= self.frequency else None
 
     def joined(self, other: Entry) -> Entry:
-        """How often a function is entered by what two entries say."""
+        """Return the join of two entries: how often a function is entered by both."""
         if self == other:
             return self
         weak = max(self, other, key=_strength).weak
@@ -78,7 +78,7 @@ class Entered:
     many: bool = False
 
     def joined(self, other: Entered) -> Entered:
-        """What is known by both."""
+        """Return what both know."""
         rates, many = self.rates, self.many or other.many
         if rates != other.rates and other.rates:
             rates = dict(rates)

@@ -16,7 +16,7 @@ _ENTRY = EntryPoint(Frequency.STEP, frozenset({STEP}), "whoever steps the enviro
 
 
 def entry_of(project: Project, cls: Scope) -> dict[str, EntryPoint]:
-    """The methods that run once per step of an environment: its ``step``, for it has ``reset`` as well."""
+    """Return the methods that run once per step of an environment: its ``step``, for it has ``reset`` as well."""
     steps = [binding.scope for binding in cls.bindings.get("step", ()) if binding.scope is not None]
     if len(steps) != 1 or project.method(cls.dotted, "reset") is None or not _is_step(steps[0]):
         return {}

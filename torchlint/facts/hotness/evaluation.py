@@ -14,12 +14,12 @@ _MODES = last_names(autograd="pauses")
 
 
 def begins_episode(scope: Scope) -> bool:
-    """Whether a function begins an episode, by its name."""
+    """Return whether a function begins an episode, by its name."""
     return scope.name.lstrip("_") == "reset"
 
 
 def evaluates(scope: Scope) -> bool:
-    """Whether a function evaluates: by its name, over a loop of its own, and on nothing that it is given to learn from.
+    """Return whether a function evaluates: by its name, in a loop of its own, without data to learn from.
 
     It is given nothing at all, goes over data that were held out, or sets a mode in which nothing learns. By its name
     alone ``evaluate`` may as well give the chances of actions to a loss.

@@ -79,7 +79,7 @@ def _has_own_loop(graph: CallGraph, call: ast.Call) -> bool:
 
 
 def shows(loop: ast.AST | None) -> bool:
-    """Whether a loop of steps only shows something: it renders each time or waits for a plot."""
+    """Return whether a loop of steps only shows something: it renders each time or waits for a plot."""
     if not isinstance(loop, LOOPS):
         return False
     for stmt in loop.body:
@@ -91,7 +91,7 @@ def shows(loop: ast.AST | None) -> bool:
 
 
 def trial(scope: Scope, loop: ast.AST, programs: Programs) -> bool:
-    """Whether a program runs a loop once, and only for a handful of rounds: ``for _ in range(3)``."""
+    """Return whether a program runs a loop once, and only for a handful of rounds: ``for _ in range(3)``."""
     match loop:
         case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[ast.Constant(value=int(rounds))])):
             alone = enclosing_loop(scope.file, loop, scope) is None
@@ -140,7 +140,7 @@ class Shown:
         self.known: dict[Scope, bool] = {}
 
     def only(self, scope: Scope, node: ast.AST) -> bool:
-        """Whether a node in no loop stands in such a function."""
+        """Return whether a node in no loop stands in such a function."""
         return enclosing_loop(scope.file, node, scope) is None and self._function(scope)
 
     def _function(self, scope: Scope) -> bool:
@@ -161,7 +161,7 @@ class Shown:
 
 
 def makes_object(scope: Scope) -> bool:
-    """Whether a function is a second constructor: a class method that returns ``cls(...)``."""
+    """Return whether a function is a second constructor: a class method that returns ``cls(...)``."""
     if "classmethod" not in scope.decorator_names or not scope.params:
         return False
     made = [given.value for given in scope.returns if isinstance(given.value, ast.Call)]
@@ -169,7 +169,7 @@ def makes_object(scope: Scope) -> bool:
 
 
 def resets(scope: Scope) -> list[ast.Attribute]:
-    """The calls of ``reset`` that a function makes whatever comes."""
+    """Return the calls of ``reset`` that a function makes whatever comes."""
     return [
         call.func
         for call in scope.calls
@@ -180,13 +180,13 @@ def resets(scope: Scope) -> list[ast.Attribute]:
 
 
 def starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
-    """Whether a function resets an environment before it steps it, whatever comes: it tries the environment out."""
+    """Return whether a function always resets an environment before it steps it: it tries the environment."""
     assert isinstance(step.func, ast.Attribute)
     return among(step.func.value, (reset.value for reset in resets if reset.lineno < step.lineno))
 
 
 def at_intervals(scope: Scope, node: ast.AST) -> bool:
-    """Whether a node runs only at the intervals at which a program shows what it has learned."""
+    """Return whether a node runs only at the intervals at which a program shows what it has learned."""
     child = node
     for current in around(scope, node):
         if isinstance(current, ast.If) and child in current.body and shows_at_intervals(current.test):

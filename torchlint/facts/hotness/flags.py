@@ -44,7 +44,7 @@ class _Set:
 
     @classmethod
     def of(cls, project: Project, graph: CallGraph) -> _Set:
-        """Read it off all calls; ``f(flag=flag)`` only hands on what another call decides."""
+        """Collect the flags of all calls; ``f(flag=flag)`` only forwards what another call decides."""
         named: set[str] = set()
         most: dict[str, int] = {}
         for call in (call for facts in project.files.values() for scope in facts.scopes for call in scope.calls):
@@ -74,7 +74,7 @@ class Flags:
     _set: _Set | None = None
 
     def bound(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
-        """The guard on what runs when a test has a truth value, ``None`` when nothing is known that limits it."""
+        """Return the guard on code that runs when a test has a truth value, ``None`` when nothing limits it."""
         if truth and (logger := logger_flag(test)) and self.guards.defaults.off(logger):
             return self.guards.of(LOGGER_OFF)
         match test:

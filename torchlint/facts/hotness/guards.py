@@ -241,7 +241,7 @@ GUARDS = (
 
 
 def least(*bounds: Bound | None) -> Bound | None:
-    """The tightest of some bounds."""
+    """Return the tightest of some bounds."""
     return min((each for each in bounds if each is not None), default=None)
 
 
@@ -266,20 +266,20 @@ class Guards(Fact):
 
     @classmethod
     def build(cls, analyses: Analyses) -> Guards:
-        """Take the rows that the settings leave on."""
+        """Build the fact from the rows that the settings leave on."""
         return cls(analyses[SettingDefaults], frozenset(analyses.settings.ignore_guards))
 
     def edited(self, project: Project) -> Guards:
-        """The same rows for a project in which files were edited."""
+        """Return the same rows for a project in which files were edited."""
         return Guards(SettingDefaults(project), self._off)
 
     def of(self, guard: Guard, limit: Frequency | None = None) -> Bound | None:
-        """The bound of a guard that an analysis found, ``None`` where it is switched off."""
+        """Return the bound of a guard that an analysis found, ``None`` where it is switched off."""
         most = guard.limit if limit is None else limit
         return None if guard.name in self._off or most is None else Bound(most, guard.name)
 
     def bound(self, test: ast.expr, facts: FileFacts, truth: bool = True) -> Bound | None:
-        """The guard on code that runs when a condition has a truth value, ``None`` when it limits nothing."""
+        """Return the guard on code that runs when a condition has a truth value, ``None`` when it limits nothing."""
         if truth and is_on(test, facts):
             return None
         for holds, row in self._tests[truth]:
@@ -314,11 +314,11 @@ class Guards(Fact):
         return max(known) if known and not unlimited else None
 
     def branch(self, block: Sequence[ast.stmt], test: ast.expr | None = None) -> Bound | None:
-        """The guard that what a branch does puts on all of it; ``test`` is the condition that leads into it."""
+        """Return the guard that what a branch does puts on all of it; ``test`` is the condition that leads into it."""
         return next((found for holds, found in self._blocks if holds(block, test)), None)
 
     def exits(self, block: Sequence[ast.stmt], facts: FileFacts) -> Iterator[tuple[int, ast.stmt, Bound]]:
-        """The guards that statements such as ``if not debug: return`` put on what follows, with their places."""
+        """Yield the guards that statements such as ``if not debug: return`` put on what follows, with their places."""
         for place, stmt in enumerate(block):
             found = None
             if not isinstance(stmt, ast.If):
@@ -334,7 +334,7 @@ class Guards(Fact):
         return next((found for holds, found in self._behind if test is not None and holds(rest, test)), None)
 
     def called(self, function: Scope) -> Bound | None:
-        """The guard on all calls of a function."""
+        """Return the guard on all calls of a function."""
         return next((found for holds, found in self._functions if holds(function)), None)
 
 

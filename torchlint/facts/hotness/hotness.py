@@ -71,7 +71,7 @@ class Heat(Fact):
         return found._spread()
 
     def edited(self, project: Project, graph: CallGraph, values: Values, edits: FileEdits) -> Heat:
-        """How often the code of a project runs in which files were edited; where the rest stands is kept."""
+        """Return the hotness of a project after edits of files; what is known of the rest is kept."""
         guards = self.guards.edited(project)
         roots = self.roots.edited(project, graph, values, guards, edits)
         found = Heat(project, graph, guards, roots, values, self.hot, self.cold, self.observed)
@@ -92,7 +92,7 @@ class Heat(Fact):
         self.rates = Rates(self.receivers, Arrivals(self.receivers, self._drives), self.reached)
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
-        """How often a node runs, with the path."""
+        """Return how often a node runs, with the path."""
         scope = facts.scope_of(node).function
         frequency = self._frequency(facts, node, scope)
         if frequency is Frequency.ONCE:
@@ -105,7 +105,7 @@ class Heat(Fact):
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
-        """How often a node runs."""
+        """Return how often a node runs."""
         if self._settled is None:  # hotness still spreads
             return self._frequency(facts, node, facts.scope_of(node).function)
         found = self._settled.get(node)
@@ -117,19 +117,19 @@ class Heat(Fact):
         return found
 
     def handed(self, facts: FileFacts, node: ast.AST, choices: Sequence[Choice]) -> Frequency:
-        """How often a node runs with what leads to some code that it runs."""
+        """Return how often a node runs with what leads to some code that it runs."""
         return self._frequency(facts, node, facts.scope_of(node).function, handed=choices)
 
     def seldom(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether a node runs less often than once per gradient update."""
+        """Return whether a node runs less often than once per gradient update."""
         return self.frequency(facts, node) < Frequency.UPDATE
 
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
-        """What makes a node hot: ``step``, ``update`` or both."""
+        """Return what makes a node hot: ``step``, ``update`` or both."""
         return self.phases(facts, node) - {ITERATION, SAMPLE}
 
     def phases(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
-        """What makes a node hot, and whether it runs in the rounds of a loop around steps or updates."""
+        """Return what makes a node hot, and whether it runs in the rounds of a loop around steps or updates."""
         scope = facts.scope_of(node).function
         local = self.local(facts, node, scope)
         if local.root is not None:
@@ -140,29 +140,29 @@ class Heat(Fact):
         return kinds | {SAMPLE} if kinds and local.sample is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
-        """How often a function is entered, or goes on for another item where the node runs for each."""
+        """Return how often a function is entered, or resumed for a next item if the node runs for each."""
         return self.entered_by(scope, items=local.item is not None)
 
     def entered_by(self, scope: Scope, *, items: bool) -> Entry | None:
-        """How often a function is entered by calls, or by what draws its items."""
+        """Return how often a function is entered by calls, or by what draws its items."""
         found = self.reached.get(scope)
         if found is None:
             return None
         return found.items if items else found.entry
 
     def may_repeat(self, scope: Scope) -> bool:
-        """Whether anything in a function may run more than once: it holds a root, or something is known to enter it."""
+        """Return whether anything in a function may run more than once: it has a root, or is known to be entered."""
         if scope in self._holding:
             return True
         found = self.reached.get(scope)
         return found is not None and (found.entry is not None or found.items is not None)
 
     def holds_root(self, scope: Scope) -> bool:
-        """Whether a function is a root, or one stands in it, or a loop around one."""
+        """Return whether a function is a root, or holds a root or a loop around one."""
         return scope in self._holding
 
     def settle(self) -> None:
-        """Keep what is found from here on: hotness no longer spreads."""
+        """Cache answers from here on: hotness no longer spreads."""
         self.choosing.settle()
         self._settled = {}
 
@@ -216,21 +216,21 @@ class Heat(Fact):
         return self.observed.held(scope, max(found, entered)) if local.root is scope.node else found
 
     def rooted(self, scope: Scope, root: ast.AST) -> Frequency:
-        """How often a root runs what it runs: a loop of a function, or the function itself."""
+        """Return how often a root runs what it runs: a loop of a function, or the function itself."""
         kinds = self.roots.loops.get(root) or self.roots.functions.get(scope) or {"step"}
         return Frequency.STEP if "step" in kinds else self.per_update(scope, root)
 
     def per_update(self, scope: Scope, root: ast.AST) -> Frequency:
-        """How often a root runs that runs gradient updates."""
+        """Return how often a root runs that runs gradient updates."""
         fits = root is scope.node and scope in self.roots.fitting
         return Frequency.EPISODE if fits else Frequency.UPDATE
 
     def local(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
-        """Where a node stands in the function that it belongs to."""
+        """Return the context of a node in the function that it belongs to."""
         return self.places.of(facts, node, scope)
 
     def is_cold(self, scope: Scope) -> bool:
-        """Whether a function never counts as hot: set-up, tests, demos, or because the user says so."""
+        """Return whether a function never counts as hot: set-up, tests, demos, or because the user says so."""
         found = self._cold.get(scope)
         if found is None:
             found = self._cold[scope] = self._judge(scope)
@@ -252,7 +252,7 @@ class Heat(Fact):
     # edges ----------------------------------------------------------------------------------------------------------
 
     def delivered(self, edge: Edge) -> Frequency:
-        """How often an edge alone makes its function run."""
+        """Return how often one edge makes its function run."""
         return max((frequency for _, _, frequency in self.passed(edge)), default=Frequency.ONCE)
 
     def _drives(self, scope: Scope) -> bool:
@@ -260,7 +260,7 @@ class Heat(Fact):
         return scope in self.roots.drivers or scope in self.roots.functions
 
     def passed(self, edge: Edge) -> list[tuple[Receiver | None, Receiver, Frequency]]:
-        """How often an edge makes its function run, by the objects that caller and function run on.
+        """Return how often an edge makes its function run, by the objects that caller and function run on.
 
         The caller's is ``None`` where it makes no difference.
         """
@@ -271,12 +271,12 @@ class Heat(Fact):
         return [(above, cls, self._delivered(edge, scope, rate)) for above, cls, rate in found]
 
     def entered(self, edge: Edge, receiver: Receiver) -> Frequency:
-        """How often an edge makes its function run, for runs of the calling function on an object."""
+        """Return how often an edge makes its function run, for runs of the calling function on an object."""
         scope = edge.facts.scope_of(edge.node).function
         return self._delivered(edge, scope, self.rates.rate(scope, receiver))
 
     def comes(self, edge: Edge, home: Scope, receiver: Receiver) -> bool:
-        """Whether an object on which a method calls another of its own may come to the method."""
+        """Return whether a method on such an object may be what calls another method of the same object."""
         if self.receivers.named(edge.node) is not None or home.method_of is None:
             return True
         return any(self.receivers.meets(each, receiver) for each in self.rates.arrivals.at(home))
@@ -295,7 +295,7 @@ class Heat(Fact):
         return found if seldom is None else min(found, seldom.limit)
 
     def seldom_called(self, edge: Edge) -> Bound | None:
-        """The guard on a function that runs less often than the place that calls it.
+        """Return the guard on a function that runs less often than the place that calls it.
 
         A function that holds a loop of updates is not part of one update.
         """
@@ -311,6 +311,6 @@ class Heat(Fact):
         return self._called[scope]
 
     def evaluates(self, scope: Scope) -> bool:
-        """Whether a function evaluates, so that nothing of a step or an update goes on in it."""
+        """Return whether a function evaluates, so that nothing of a step or an update goes on in it."""
         found = self._called_seldom(scope)
         return found is not None and found.guard == EVALUATION.name

@@ -24,7 +24,7 @@ _BARS = frozenset({"tqdm", "track", "progress"})
 
 
 def has_modulo(node: ast.AST) -> bool:
-    """Whether a remainder is taken anywhere in an expression that counts something else than micro-batches.
+    """Return whether a remainder is taken anywhere in an expression that counts something else than micro-batches.
 
     ``i % accumulation_steps == 0`` holds when the gradients of the last micro-batch are there, so once per update.
     ``get_rank() % 8 == 0`` holds in every round of some processes, and never in the others.
@@ -45,7 +45,10 @@ def _is_process(node: ast.expr) -> bool:
 
 
 def is_interval(test: ast.expr) -> bool:
-    """``step % n == 0``, ``step - last > interval``, ``self.log_frequency.check()``."""
+    """Return whether a test is due at intervals.
+
+    ``step % n == 0``, ``step - last > interval``, ``self.log_frequency.check()``.
+    """
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
         asked = test.func.value
         return isinstance(asked, (ast.Name, ast.Attribute)) and _EVERY.fits(_last(asked))
@@ -67,14 +70,17 @@ def is_interval(test: ast.expr) -> bool:
 
 
 def shows_at_intervals(test: ast.expr) -> bool:
-    """``step - last_demo >= demo_interval``, also beside other conditions: intervals at which something is shown."""
+    """Return whether a test shows something at intervals.
+
+    ``step - last_demo >= demo_interval``, also among other conditions.
+    """
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(map(shows_at_intervals, test.values))
     return is_interval(test) and any(map(_SHOWN.fits, names_in(test)))
 
 
 def is_between_intervals(test: ast.expr) -> bool:
-    """``step % n != 0``, which is false at intervals."""
+    """Return whether a test is false at intervals: ``step % n != 0``."""
     match test:
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.Gt()]):
             return has_modulo(left)
@@ -82,7 +88,7 @@ def is_between_intervals(test: ast.expr) -> bool:
 
 
 def period(test: ast.expr) -> ast.expr | None:
-    """What a counter is divided by: ``n`` of ``step % n == 0``, ``step % n != 0`` and ``step % n``."""
+    """Return what a counter is divided by: ``n`` of ``step % n == 0``, ``step % n != 0`` and ``step % n``."""
     match test:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
             test = left if is_modulo(left) else right
@@ -90,7 +96,7 @@ def period(test: ast.expr) -> ast.expr | None:
 
 
 def is_on(test: ast.expr, facts: FileFacts) -> bool:
-    """``log_interval > 0``: whether there is an interval, not whether one is over. By default there is one.
+    """Return whether a test asks if there is an interval: ``log_interval > 0``, true by default.
 
     That holds in every round, unless the file gives the interval a default that turns it off.
     """
@@ -128,7 +134,9 @@ def _last(node: ast.Name | ast.Attribute) -> str:
 
 
 def is_last(test: ast.expr, facts: FileFacts) -> bool:
-    """``i == n - 1`` or ``step == total`` of a counter, which stands next to an interval for the last round.
+    """Return whether a test is for the last round.
+
+    ``i == n - 1`` or ``step == total`` of a counter, next to an interval.
 
     Or a flag that ends the loop further down.
     """
@@ -186,7 +194,7 @@ def _counts(name: ast.Name, total: ast.Name, facts: FileFacts) -> bool:
 
 
 def one_round(test: ast.expr, facts: FileFacts, truth: bool = True) -> ast.AST | None:
-    """The loop of whose rounds a condition has a truth value in one at most: ``i == n - 1``, ``i < n - 1``."""
+    """Return the loop in at most one of whose rounds a condition has a truth value: ``i == n - 1``, ``i < n - 1``."""
     loops = (_loop_of_round(part, facts, way) for part, way in conjuncts(test, truth))
     return next((loop for loop in loops if loop is not None), None)
 
@@ -272,5 +280,5 @@ def _is_elapsed(node: ast.expr, words: Word) -> bool:
 
 
 def is_modulo(test: ast.expr) -> bool:
-    """``step % n``, which is false at intervals and true between them."""
+    """Return whether a test is ``step % n``, false at intervals and true between them."""
     return isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)

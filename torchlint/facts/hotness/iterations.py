@@ -21,7 +21,7 @@ _GENERATES = Word("generation")
 def demoted(
     project: Project, graph: CallGraph, loops: dict[ast.AST, set[str]], inline: Set[ast.AST | None]
 ) -> set[ast.AST]:
-    """Take out of the loops that run gradient updates those whose rounds also generate; gives these.
+    """Remove the loops whose rounds also generate from those that run gradient updates, and return them.
 
     A function that runs one update stays as hot as it is; what stands around the call of it runs once per rollout.
     Loops that hold an update themselves (``inline``) stay, and so do those that step an environment before each update.
@@ -36,7 +36,7 @@ def demoted(
 
 
 def rolls_out(graph: CallGraph, scope: Scope) -> bool:
-    """Whether a function goes over rollouts of a language model: it generates in a loop of its own."""
+    """Return whether a function produces rollouts of a language model: it generates in a loop of its own."""
     facts = scope.file
     for call in scope.calls:
         inside = takewhile(lambda node: node is not scope.node, facts.ancestors(call))

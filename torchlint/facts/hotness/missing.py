@@ -36,7 +36,7 @@ class Missing:
     _asked: set[Scope] = field(default_factory=set)
 
     def bound(self, facts: FileFacts, name: ast.Name) -> Bound | None:
-        """The guard on what runs when a name is ``None``, ``None`` when nothing is known that limits it."""
+        """Return the guard on what runs when a name is ``None``, ``None`` when nothing is known that limits it."""
         bindings = self.project.reaching(facts, name).bindings
         if not bindings:
             return None

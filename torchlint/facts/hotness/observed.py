@@ -25,24 +25,27 @@ class Observations:
 
     @classmethod
     def of(cls, observed: Observed) -> Observations:
-        """Of functions of one name in one file (in two branches, say) the one that ran more often counts."""
+        """Return the observations by function.
+
+        If a file has several functions of one name, the one that ran most often counts.
+        """
         found = {(each.path, each.name): each for each in sorted(observed.functions, key=lambda each: each.calls)}
         company = {(path, _owner(name)) for path, name in found if name != "<module>"} if observed.complete else ()
         return cls(found, frozenset(company))
 
     def never(self, scope: Scope) -> bool:
-        """Whether a function did not run although others of its class, or of its file, did."""
+        """Return whether a function did not run although others of its class, or of its file, did."""
         if not isinstance(scope.node, FUNCTIONS) or self._seen(scope) is not None:
             return False
         return (scope.file.path, _owner(scope.qualname)) in self.company
 
     def often(self, scope: Scope) -> Frequency | None:
-        """How often a function runs that was seen to run once per update or more often; else ``None``."""
+        """Return how often a function runs that was seen to run once per update or more often; else ``None``."""
         seen = self._seen(scope)
         return seen.frequency if seen is not None and seen.frequency >= Frequency.UPDATE else None
 
     def held(self, scope: Scope, frequency: Frequency) -> Frequency:
-        """How often a function is entered that seems to be entered so often."""
+        """Return how often a function is entered: as predicted, or as observed if that is less."""
         seen = self._seen(scope)
         return frequency if seen is None or seen.frequency >= Frequency.UPDATE else min(frequency, seen.frequency)
 

@@ -35,12 +35,12 @@ class _Passed:
     others: bool = False
 
     def joined(self, other: _Passed) -> _Passed:
-        """What these calls and others pass."""
+        """Return what either of these calls and others passes."""
         most = max(self.most, other.most)
         return _Passed(self.keywords | other.keywords, most, self.others or other.others)
 
     def may_pass(self, name: str, place: int | None) -> bool:
-        """Whether one of these calls may pass a parameter, by its keyword or at its place, if it has one."""
+        """Return whether one of these calls may pass a parameter, by its keyword or at its place, if it has one."""
         return name in self.keywords or (self.others if place is None else self.most > place)
 
 
@@ -63,7 +63,7 @@ class Options:
     _unlinked: dict[str, _Passed] | None = None
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
-        """Whether a test has a truth value for none of the literals that the tested expression may be."""
+        """Return whether a test has a truth value for none of the literals that the tested expression may be."""
         return any(self._is_never(facts, part, way) for part, way in conjuncts(test, truth))
 
     def _is_never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
@@ -77,7 +77,7 @@ class Options:
         return False
 
     def literals(self, facts: FileFacts, node: ast.expr) -> Literals | None:
-        """The literals that an expression may be in the program, ``None`` where it may be anything else."""
+        """Return the literals that an expression may be in the program, ``None`` where it may be anything else."""
         match node:
             case ast.Constant(value=value):
                 return (value,)
@@ -166,7 +166,7 @@ class Options:
         return tuple(found) or None
 
     def maybe_given(self, scope: Scope, name: str) -> bool:
-        """Whether a call that reaches no known function may be one of a function and pass a parameter."""
+        """Return whether a call that reaches no known function may be one of a function and pass a parameter."""
         if self._unlinked is None:
             self._unlinked = self._unlinked_calls()
         first = int(scope.method_of is not None)

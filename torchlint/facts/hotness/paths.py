@@ -51,7 +51,7 @@ class Paths:
     _ranked: bool = False
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> tuple[tuple[Hop, ...], Entry | None]:
-        """The hops that lead to a node of a function, outermost first, and how the first is entered if it is called.
+        """Return the hops that lead to a node of a function, outermost first, and how its first function is entered.
 
         No hops where even the best path has an edge that may as well lead to another class: that is not a proof.
         """
@@ -186,12 +186,12 @@ def _inner_root(root: ast.AST | None, scope: Scope) -> ast.AST | None:
 
 
 def weight(edge: Edge) -> int:
-    """How much faith an edge needs."""
+    """Return the confidence cost of an edge."""
     if edge.weak:
         return _DOUBTFUL if edge.doubtful else _WEAK
     return _OVERRIDE if edge.override else _CALL
 
 
 def key_of(edge: Edge) -> Key:
-    """What an edge enters."""
+    """Return the key of what an edge enters."""
     return edge.target, edge.how is How.ITEMS

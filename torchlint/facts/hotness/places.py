@@ -88,11 +88,11 @@ class Local:
     reader: ast.AST | None = None
 
     def under(self, handed: Sequence[Choice]) -> Local:
-        """The same place for calls that have to pass choices of functions further down."""
+        """Return the same place for calls that have to pass choices of functions further down."""
         return replace(self, choices=[*self.choices, *handed]) if handed else self
 
     def hold(self, found: Bound | None, node: ast.AST) -> None:
-        """Take in one more guard, and the node that sets it."""
+        """Add a guard, and the node that sets it."""
         if found is not None:
             self._take(Hold(found.limit, found.guard, node))
 
@@ -101,7 +101,7 @@ class Local:
         self.holds.append(hold)
 
     def turn(self, loop: ast.AST | None, node: ast.AST) -> None:
-        """Note that a condition picks one round of a loop."""
+        """Record that a condition picks one round of a loop."""
         if loop is not None:
             self.turns.setdefault(loop, node)
 
@@ -111,7 +111,7 @@ class Local:
             self.loops.append(loop)
 
     def end(self) -> Local:
-        """Hold to once per episode what runs in one round of a root, or of a loop around it."""
+        """Limit what runs in one round of a root, or of a loop around it, to once per episode."""
         if self.collected is not None:
             reader, collecting = self.collected
             self.collected = None
@@ -125,7 +125,7 @@ class Local:
         return self
 
     def within(self, outer: Local) -> Local:
-        """Take in where the statement stands that a node is part of."""
+        """Add the context of the statement that a node is part of."""
         for hold in outer.holds:
             self._take(hold)
         if self.item is None:
@@ -174,7 +174,7 @@ class _Before:
         ]
 
     def hold(self, local: Local, stmt: ast.stmt, index: int) -> None:
-        """Put the guards of all earlier statements on the one at a place."""
+        """Add the guards of all earlier statements to the one at a place."""
         if any(place < index <= last for place, last in self.kept):
             local.hold(self.first, stmt)
         for place, earlier, found in self.exits:
@@ -215,7 +215,7 @@ class Places:
         self.options = Options(self.project, self.graph)
 
     def keep(self, before: Places) -> None:
-        """Take over where nodes stand; an edited file has other nodes."""
+        """Keep the contexts of nodes; an edited file has other nodes."""
         self._locals.update(before._locals)
         self._blocks.update(before._blocks)
         self._before.update(before._before)
@@ -229,7 +229,7 @@ class Places:
         return self.of(facts, node, facts.scope_of(node).function).cap
 
     def of(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
-        """Where a node stands in the function that it belongs to."""
+        """Return the context of a node in the function that it belongs to."""
         found = self._locals.get(node)
         if found is None:
             found = self._stand(facts, node, scope)

@@ -48,19 +48,19 @@ def entry_point(often: str, framework: str, *, host: bool = False) -> EntryPoint
 
 @lru_cache(maxsize=4096)
 def entry_points(base: str) -> Mapping[str, EntryPoint]:
-    """The methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
+    """Return the methods that a framework calls on objects whose class derives from ``base``, a qualified name."""
     return _points(protocols.called(base))
 
 
 @lru_cache(maxsize=4096)
 def held(base: str) -> Mapping[str, EntryPoint]:
-    """The attributes of objects whose class derives from ``base`` that hold a function which the framework calls."""
+    """Return the attributes that hold functions which the framework calls, in classes that derive from ``base``."""
     return _points(protocols.held(base))
 
 
 @lru_cache(maxsize=4096)
 def given(call: str) -> Mapping[str, EntryPoint]:
-    """The functions given to a call that are called again and again, by position (``"1"``) or keyword.
+    """Return the functions given to a call that are called again and again, by position (``"1"``) or keyword.
 
     ``call`` is a qualified name, or the name of a method after a dot, of an object that is not the project's.
     """

@@ -26,14 +26,14 @@ class Receivers:
     _fitting: dict[tuple[Receiver, Scope], bool] = field(default_factory=dict)
 
     def named(self, node: ast.AST) -> tuple[Receiver, ...] | None:
-        """The objects that a call names, ``None`` where it is the object of the calling method."""
+        """Return the objects that a call names, ``None`` where it is the object of the calling method."""
         found = self.graph.receivers.get(node) if isinstance(node, ast.Call) else None
         if found == OWN:
             return None
         return found or (ANY,)
 
     def fits(self, receiver: Receiver, target: Scope) -> bool:
-        """Whether a function may run on an object."""
+        """Return whether a function may run on an object."""
         if receiver.name not in self.project.classes or target.method_of is None:
             return True
         found = self._fitting.get((receiver, target))
@@ -43,7 +43,7 @@ class Receivers:
         return found
 
     def above(self, node: ast.AST, home: Scope, receiver: Receiver) -> Receiver | None:
-        """The object that a function runs on when it calls a method on an object.
+        """Return the object that a function runs on when it calls a method on an object.
 
         ``None`` where the call is one on other objects.
         """
@@ -61,7 +61,7 @@ class Receivers:
         return own if wider else receiver
 
     def both(self, one: Receiver, other: Receiver) -> Receiver | None:
-        """What is known of an object of which two things are known; ``None`` where they contradict each other."""
+        """Return what is known of an object by two descriptions, ``None`` if they contradict each other."""
         if not self.meets(one, other):
             return None
         if ANY in (one, other) or one.derived is not other.derived:
@@ -69,7 +69,7 @@ class Receivers:
         return one if other.name in self.project.ancestry(one.name) else other
 
     def meets(self, one: Receiver, other: Receiver) -> bool:
-        """Whether an object may be both."""
+        """Return whether an object may fit both."""
         if not one.name or not other.name or one.name not in self.project.classes:
             return True
         if one.derived and other.derived:
@@ -89,35 +89,35 @@ class Rates:
     reached: Reached[Scope, Entered]
 
     def of(self, scope: Scope) -> Mapping[Receiver, Frequency]:
-        """How often a function is entered on objects of each class."""
+        """Return how often a function is entered on objects of each class."""
         found = self.reached.get(scope)
         return found.rates if found is not None else {}
 
     def noted(self, scope: Scope, receiver: Receiver) -> Receiver:
-        """The receiver for which runs of a function on an object are noted: any, where its class is not news."""
+        """Return the receiver under which runs of a function on an object are noted: any, if its class adds nothing."""
         owner, project = scope.method_of, self.receivers.project
         if owner is None or (receiver.derived and receiver.name in project.ancestry(owner.dotted)):
             return ANY
         return receiver
 
     def known(self, scope: Scope, receiver: Receiver) -> Receiver:
-        """The receiver under which the entries of a function on an object are recorded."""
+        """Return the receiver under which the entries of a function on an object are recorded."""
         rates = self.of(scope)
         return receiver if receiver in rates and rates[receiver] is not rates.get(ANY) else ANY
 
     def rate(self, scope: Scope, receiver: Receiver) -> Frequency:
-        """How often a function is entered on an object; more often than ever where it is not known to be."""
+        """Return how often a function is entered on an object, more than any frequency if that is not known."""
         return self.of(scope).get(receiver, Frequency.INNER)
 
     def fastest(self, scope: Scope, receiver: Receiver) -> bool:
-        """Whether a function is entered on an object as often as on any."""
+        """Return whether a function is entered on an object as often as on any."""
         rates = self.of(scope)
         return not rates or rates.get(receiver) is max(rates.values())
 
     def passed(
         self, node: ast.AST, home: Scope, target: Scope, *, rated: bool
     ) -> Iterator[tuple[Receiver | None, Receiver, Frequency]]:
-        """The objects on which a place runs a method.
+        """Yield the objects on which a place runs a method.
 
         Gives the object that the calling function runs on, ``None`` where it does not matter; the object of the call;
         and how often the calling function is entered for it. ``rated``: the place runs as often as the function is

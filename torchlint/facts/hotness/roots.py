@@ -86,7 +86,7 @@ class Roots:
     collected: dict[ast.AST, ast.AST] = field(default_factory=dict)
 
     def holding(self, project: Project) -> frozenset[Scope]:
-        """The functions that are roots, and the scopes around loops that are, or stand around one, or go as often."""
+        """Return the functions that are roots, and the scopes around loops that are roots or run as often."""
         found = set(self.functions)
         for node in (*self.loops, *self.episodes, *self.collected):
             facts = next((facts for facts in project.files.values() if node in facts.parent), None)
@@ -94,7 +94,7 @@ class Roots:
         return frozenset(found)
 
     def edited(self, project: Project, graph: CallGraph, values: Values, guards: Guards, edits: FileEdits) -> Roots:
-        """The roots of a project in which files were edited: what begins in the rest is not looked for again."""
+        """Return the roots of a project after edits of files; those in the rest are kept."""
         kept = Roots(begun={facts: begun for facts, begun in self.begun.items() if not edits.is_old(facts)})
         kept.given = {now: entry for scope, entry in self.given.items() if (now := edits.scope(scope)) is not None}
         return _found_roots(kept, project, graph, values, guards, list(edits.files.values()))

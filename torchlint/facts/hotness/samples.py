@@ -23,7 +23,7 @@ class SampleLoops:
     _functions: dict[ast.AST, bool] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, loop: ast.AST) -> bool:
-        """Whether a loop, a comprehension or a clause of one goes over samples, in a function that works with texts."""
+        """Return whether a loop or comprehension, or a clause of one, goes over samples in a function about texts."""
         found = self._loops.get(loop)
         if found is None:
             over = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop

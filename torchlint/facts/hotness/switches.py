@@ -32,7 +32,7 @@ class Switches(Fact):
     _known: dict[Scope, bool] = field(default_factory=dict)
 
     def runs_anyway(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether nothing but the machine decides that a node runs, in its function and on one known way to it.
+        """Return whether nothing but the machine decides that a node runs, in its function and on one known way to it.
 
         False in tests, demos and profiling scripts, and in functions that nothing is known to call.
         """

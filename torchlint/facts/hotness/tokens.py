@@ -17,7 +17,7 @@ _JOINING = last_names("torch", joins="parts", axis=("fixed", "given"))
 
 
 def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
-    """Whether each round of a loop chooses a token and hands it on to the next round.
+    """Return whether each round of a loop chooses a token and hands it on to the next round.
 
     The sequence grows by concatenation, or a cache of keys and values comes from the model and goes back to it.
     """

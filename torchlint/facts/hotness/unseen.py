@@ -14,7 +14,7 @@ from torchlint.facts.hotness.receivers import Receivers
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
-    """``forward`` of modules that the project builds or mentions, or that a library exports."""
+    """Yield ``forward`` of modules that the project builds or mentions, or that a library exports."""
     idle = project.unused()
     mentioned = set(graph.built)
     for facts in project.files.values():
@@ -33,7 +33,7 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
 
 
 def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Scope], bool]) -> bool:
-    """Whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
+    """Return whether a known call that is not set-up runs a module, so that its hotness is that of the call."""
     if forward.owner is None or exported(receivers.project, forward.owner):
         return False
     return _is_run(receivers, forward, forward.owner.dotted, is_cold)

@@ -36,7 +36,7 @@ class _Link:
 
 
 def explain(heat: Heat, facts: FileFacts, node: ast.AST) -> Why:
-    """Everything known of how often a node runs; the ways are sorted, the most frequent and most certain first."""
+    """Explain how often a node runs; the paths are sorted, the most frequent and most certain first."""
     scope = facts.scope_of(node).function
     found = heat.frequency(facts, node)
     ways = _ways(heat, facts, node) if found > Frequency.ONCE else []
@@ -255,5 +255,5 @@ def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
 
 
 def shortened(why: Why, most: int) -> Why:
-    """The same with so many ways at most, and how many were left out."""
+    """Return the same with at most that many paths, and how many were left out."""
     return replace(why, ways=why.ways[:most], more=max(0, len(why.ways) - most))

@@ -33,7 +33,7 @@ class Batching(Fact):
     sources: Sources
 
     def batchable(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether nothing that a call gives comes back to what it is given, by way of later rounds of the loop.
+        """Return whether no result of a call reaches its arguments in later rounds of the loop.
 
         The loop must go through to its end, step no environment, run no backward pass and draw no batches of a
         loader: then its inputs can be collected and handed over together.
@@ -119,7 +119,7 @@ class Batching(Fact):
     # ensembles ------------------------------------------------------------------------------------------------------
 
     def ensemble(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call runs one of several networks built alike, another in each round, on the same input."""
+        """Return whether a call runs one of several networks built alike, another in each round, on the same input."""
         func, loop = call.func, next(iter(around(facts, call)), None)
         if loop is None or isinstance(loop, ast.While) or not call.args:
             return False

@@ -24,7 +24,7 @@ class Deferring(Fact):
     project: Project
 
     def is_local(self, facts: FileFacts, stmt: ast.stmt, name: str) -> bool:
-        """Whether a name belongs to the function of a statement alone, and is not a parameter.
+        """Return whether a name belongs to the function of a statement alone, and is not a parameter.
 
         So does a name of the module that only a program has, which no function of the file reads.
         """
@@ -38,7 +38,7 @@ class Deferring(Fact):
     def loop(
         self, facts: FileFacts, stmt: ast.stmt, name: str, keeps: Callable[[ast.stmt | None, ast.Name], bool]
     ) -> Loop | None:
-        """The outermost loop around a statement in which all statements that mention a name only keep something in it.
+        """Return the outermost loop around a statement in which every statement with a name only stores into it.
 
         ``None`` where there is none, or what follows the loop may not run although the function goes on.
         """

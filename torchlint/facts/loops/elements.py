@@ -37,7 +37,7 @@ class Elements(Fact):
     sources: Sources
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        """The tensor whose element an expression is in each round of a loop; ``None``: it is none.
+        """Return the tensor whose element an expression is in each round of a loop, ``None`` for other expressions.
 
         ``v`` of ``for v in t``, also through ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` where a loop counts
         ``i`` and does not make ``t``.
@@ -46,7 +46,7 @@ class Elements(Fact):
         return value if value is not None and value.kind is Kind.TENSOR else None
 
     def collection(self, facts: FileFacts, node: ast.AST) -> Value | None:
-        """What is known of the collection that an expression is an element of; ``None``: of none."""
+        """Return what is known of the collection whose element an expression is, ``None`` for other expressions."""
         if isinstance(node, ast.Name):
             over = self._iterated(facts, node, list(around(facts, node)))
             return self.values.of(facts, over) if over is not None and not self.is_count(facts, over) else None
@@ -68,7 +68,7 @@ class Elements(Fact):
         return over if binding.stmt in loops or isinstance(binding.stmt, ast.comprehension) else None
 
     def counted(self, facts: FileFacts, value: ast.expr, first: ast.expr) -> bool:
-        """Whether an index is what an enclosing loop counts, ``i`` or ``i + 1``, and ``value`` was made outside it."""
+        """Return whether an index is the count of an enclosing loop, or 1 more, and ``value`` is from outside of it."""
         loops = list(around(facts, value))
         if isinstance(first, ast.BinOp) and isinstance(first.right, ast.Constant):
             first = first.left
@@ -96,7 +96,7 @@ class Elements(Fact):
         return next((name for name in names if self._iterated(facts, name, loops) is not None), index)
 
     def is_count(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether an expression is a ``range``, also backwards."""
+        """Return whether an expression is a ``range``, also backwards."""
         if not isinstance(over, ast.Call):
             return False
         name = self.project.qualified(facts, over.func)
@@ -107,7 +107,7 @@ class Elements(Fact):
     # what a loop computes -------------------------------------------------------------------------------------------
 
     def picked(self, facts: FileFacts, loop: ast.For) -> Picked | None:
-        """What a loop computes with the elements of tensors, where it does nothing else; else ``None``."""
+        """Return what a loop computes with the elements of tensors, where it does nothing else; else ``None``."""
         parts = [part for stmt in loop.body for part in nodes_of([stmt])]
         if any(isinstance(part, (ast.For, ast.While, ast.With, ast.Try, ast.Yield, ast.Await)) for part in parts):
             return None

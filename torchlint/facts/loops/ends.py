@@ -64,7 +64,7 @@ class Follower:
         self._reads: dict[str, _Reads] = {}
 
     def of(self, node: ast.expr) -> Set[Ends]:
-        """All ends that what an expression gives comes to."""
+        """Return all sinks that the value of an expression reaches."""
         todo = [node]
         while todo:
             current = todo.pop()

@@ -35,7 +35,9 @@ class Growth(Fact):
     _kept: dict[Scope, dict[str, str]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
-        """Source of the sum or collection that an expression is added to; empty when there is none that lasts.
+        """Return the source of the sum or collection that an expression is added to.
+
+        The result is empty when there is none that lasts.
 
         ``again``: only one that outlasts what makes a graph of its own for the expression.
         """
@@ -54,7 +56,7 @@ class Growth(Fact):
         return ""
 
     def added(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
-        """The expressions of a file that are added to something that lasts, as far as they are ``wanted``."""
+        """Yield the expressions of a file that are added to something that lasts, as far as they are ``wanted``."""
         for node in self._candidates(facts, wanted):
             for part in parts_of(node):
                 if wanted(part) and self.of(facts, part):
@@ -107,7 +109,7 @@ class Growth(Fact):
         return ast.unparse(func.value) if self._lasts(facts, node, func.value, anew) else ""
 
     def kept(self, function: Scope, depth: int = 0) -> dict[str, str]:
-        """The parameters that a function adds to something of its own object, and to what."""
+        """Return the parameters that a function adds to something of its own object, and to what."""
         found = self._kept.get(function)
         if found is not None:
             return found

@@ -36,7 +36,7 @@ class Joining(Fact):
         self._flow = ValueFlow(self._step, lost=False)
 
     def joins(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
-        """Whether the collection that a loop puts an expression into is joined."""
+        """Return whether the collection that a loop puts an expression into is joined."""
         if isinstance(loop, COMPREHENSIONS):
             return True in self._flow.ends(facts, loop)
         collector = _collector(facts, node)

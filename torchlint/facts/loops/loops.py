@@ -42,44 +42,44 @@ class Loops(Fact):
     _wholes: dict[LoopNode, dict[ast.AST, None]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> tuple[Loop, ...]:
-        """The loops of a function that run an expression over and over, innermost first, each with its part in it."""
+        """Return the loops of a function that repeat an expression, innermost first, each with its part in it."""
         return tuple(_Part(self, facts, node, loop) for loop in around(facts, node))
 
     def joins(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
-        """Whether the collection that a loop puts an expression into becomes one tensor or array."""
+        """Return whether the collection that a loop puts an expression into becomes one tensor or array."""
         return self.joining.joins(facts, node, loop)
 
     def is_range(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether an expression is a ``range(...)``, also backwards."""
+        """Return whether an expression is a ``range(...)``, also backwards."""
         return self._range(facts, over) is not None
 
     def is_strided(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether an expression is a ``range(...)`` whose stride is not known to be one, forwards or backwards."""
+        """Return whether an expression is a ``range(...)`` with a stride that may differ from 1 and -1."""
         counted = self._range(facts, over)
         stride = counted.args[2] if counted is not None and len(counted.args) > 2 else None
         return stride is not None and self.values.of(facts, stride).literal not in (1, -1)
 
     def is_few(self, facts: FileFacts, loop: LoopNode) -> bool:
-        """Whether a loop goes over a handful of things; of ``while`` nothing is known."""
+        """Return whether a loop goes over a handful of things; of ``while`` nothing is known."""
         over = head(loop)
         return over is not None and (self._is_few(facts, over) or _goes_over_keys(loop, over))
 
     def effects(self, facts: FileFacts, loop: LoopNode) -> Effects:
-        """What the body of a loop reads and writes."""
+        """Return what the body of a loop reads and writes."""
         found = self._effects.get(loop)
         if found is None:
             found = self._effects[loop] = self.sides.of(facts, inside(loop))
         return found
 
     def body(self, loop: LoopNode) -> dict[ast.AST, None]:
-        """All nodes of what a loop runs over and over, as keys: in order, and found at once."""
+        """Return all nodes that a loop repeats as keys of a dict: in order, and fast to look up."""
         found = self._bodies.get(loop)
         if found is None:
             found = self._bodies[loop] = dict.fromkeys(nodes_of(inside(loop)))
         return found
 
     def whole(self, loop: LoopNode) -> dict[ast.AST, None]:
-        """All nodes of a loop, as keys."""
+        """Return all nodes of a loop, as keys."""
         found = self._wholes.get(loop)
         if found is None:
             found = self._wholes[loop] = dict.fromkeys(nodes_of(children(loop)))
@@ -250,7 +250,7 @@ class _Needing:
         self._carried: set[str] = set()
 
     def carried(self) -> bool | None:
-        """Whether any of it is what an earlier round left behind; ``None``: not known."""
+        """Return whether any of it is left from an earlier round, ``None`` if that is not known."""
         if self.turned:
             return True
         sides, writes = self.loops.sides, self.loops.effects(self.facts, self.loop).writes
@@ -267,12 +267,12 @@ class _Needing:
         return False if known else None
 
     def draws(self) -> bool:
-        """Whether any of it is drawn at random."""
+        """Return whether any of it is drawn at random."""
         return any(self.loops.sides.call(self.facts, call).draws for call in self.calls)
 
     @roomy
     def follow(self, node: ast.AST) -> None:
-        """Take in what an expression depends on, through the names that the loop binds."""
+        """Add what an expression depends on, through the names that the loop binds."""
         for part in nodes_of([node]):
             if part in self._seen:
                 continue

@@ -37,7 +37,7 @@ class Pacing(Fact):
     guards: Guards
 
     def alone(self, facts: FileFacts, step: ast.Call) -> bool:
-        """Whether a call steps one environment in a loop, with an action that a network chose in the same round."""
+        """Return whether a call in a loop steps one environment, with an action that a network chose in that round."""
         loop = next(iter(around(facts, step)), None)
         if loop is None or not isinstance(step.func, ast.Attribute) or not step.args:
             return False
@@ -103,7 +103,7 @@ class Pacing(Fact):
     # updates --------------------------------------------------------------------------------------------------------
 
     def updated(self, facts: FileFacts, step: ast.Call) -> ast.Call | None:
-        """The call in a loop around a step that runs a gradient update in each round, on something else than that step.
+        """Return the call in a loop around a step that runs a gradient update in each round, not on that step alone.
 
         ``None`` where updates are due at intervals, come in runs of several, or learn from the step just made.
         """

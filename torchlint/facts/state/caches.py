@@ -17,7 +17,7 @@ _LIMIT = Word("greatest size")
 
 
 def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool:
-    """Whether a branch makes what its condition found missing or not fitting, and keeps it."""
+    """Return whether a branch makes what its condition found missing or not fitting, and keeps it."""
     return (
         _rebuilds(branch, test)
         or any(_fills(branch, kept, facts) for kept in (*_missing_from(test), *_found_empty(test, facts)))
@@ -80,7 +80,7 @@ def _comes_first(test: ast.expr, facts: FileFacts) -> bool:
 
 
 def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int, int]]:
-    """Where ``if key in self.tables: return ...`` (or ``continue``) stands in a block, and what fills them last."""
+    """Return the ``if key in self.tables: return ...`` (or ``continue``) of a block, and what fills the tables last."""
     asked = [
         (place, kept)
         for place, stmt in enumerate(block)

@@ -41,7 +41,7 @@ class Constants(Fact):
         self._solver = Solver(lambda question: self._expression(*question), unknown=False)
 
     def of(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression gives the same value each time it is evaluated; what rests on itself does not."""
+        """Return whether an expression has the same value in each evaluation, and does not depend on itself."""
         return bool(self._solver.ask((facts, node)))
 
     def _all(self, facts: FileFacts, nodes: list[ast.expr]) -> bool:

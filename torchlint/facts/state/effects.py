@@ -63,7 +63,7 @@ _MANY = 200
 
 
 def together(parts: Iterable[Effects]) -> Effects:
-    """The effects of all parts of some code."""
+    """Return the effects of all parts of some code."""
     reads: set[str] = set()
     writes: set[str] = set()
     known, draws = True, False
@@ -97,7 +97,7 @@ class Sides(Fact):
         self._solver = Solver(self._function, _UNKNOWN)
 
     def overlaps(self, one: str, others: frozenset[str]) -> bool:
-        """Whether a piece of state is, holds, or is part of one of others."""
+        """Return whether a piece of state is, holds, or is part of one of others."""
         if EVERYTHING in others or (one == EVERYTHING and others):
             return True
         holding = self._holding.get(others)
@@ -106,7 +106,7 @@ class Sides(Fact):
         return one in holding or any(whole in others for whole in _wholes(one))
 
     def of(self, facts: FileFacts, body: Iterable[ast.AST]) -> Effects:
-        """What some code of one function reads and writes, in names of that function."""
+        """Return what some code of one function reads and writes, in names of that function."""
         return together(self._single(facts, node) for node in nodes_of(body))
 
     def _single(self, facts: FileFacts, node: ast.AST) -> Effects:
@@ -119,7 +119,7 @@ class Sides(Fact):
         return _NONE
 
     def call(self, facts: FileFacts, call: ast.Call) -> Effects:
-        """What a call itself reads and writes; its arguments are not looked into."""
+        """Return what a call itself reads and writes; its arguments are not looked into."""
         if not self._solver.idle:  # it may be a guess
             return self._called(facts, call)
         found = self._calls.get(call)
@@ -207,7 +207,7 @@ class Sides(Fact):
         return frozenset({self.canonical(facts, node, text)})
 
     def canonical(self, facts: FileFacts, node: ast.expr, text: str) -> str:
-        """The text of a chain; where its first name only stands for another chain, with that chain in its place."""
+        """Return the text of a chain; if its first name is an alias, with the chain that it stands for in its place."""
         value = self.project.reaching(facts, root_of(node)).value
         longer = dotted(value) if isinstance(value, ast.Attribute) else ""
         return longer + text[len(text.partition(".")[0]) :] if longer else text

@@ -56,7 +56,7 @@ class Escapes(Fact):
     def leaves_as_data(
         self, facts: FileFacts, node: ast.With | ast.AsyncWith | ast.FunctionDef | ast.AsyncFunctionDef
     ) -> bool:
-        """Whether something leaves a ``with`` block or function, and all of it is proven to hold no tensor.
+        """Return whether something leaves a ``with`` block or function, and all of it is proven to hold no tensor.
 
         A block that only writes into tensors (a moving average of parameters, targets in a buffer) is not such a place.
         """
@@ -295,7 +295,7 @@ class Escapes(Fact):
         return self._all_keep_none(self.project.methods.get(method, ()))
 
     def run_keeps(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether what a call runs keeps a tensor in an object, a container or a global, also deep in a network."""
+        """Return whether what a call runs stores a tensor in an object, container or global, also deep in a network."""
         targets = self.graph.callees.get(call, ())
         return not (self._all_keep_none(targets) and self._parts_keep_none(facts, call.func))
 
@@ -333,7 +333,7 @@ class Escapes(Fact):
 
 
 def is_in_place(method: str) -> bool:
-    """Whether a method's name is that of one which writes into its tensor: ``copy_``."""
+    """Return whether a method of that name writes into its tensor: ``copy_``."""
     return method.endswith("_") and not method.endswith("__") and not method.startswith("_")
 
 

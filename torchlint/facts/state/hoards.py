@@ -60,7 +60,7 @@ class Hoards(Fact):
         return ast.unparse(func.value) if isinstance(func, ast.Attribute) else None
 
     def drawn(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call appends to a list or deque of an object that draws from it at random."""
+        """Return whether a call appends to a list or deque of an object that draws from it at random."""
         attribute = self._own(facts, call)
         owner = facts.scope_of(call).function.owner
         if attribute is None or owner is None:
@@ -76,7 +76,7 @@ class Hoards(Fact):
         return False
 
     def in_memory(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a dataset is a ``TensorDataset``, or one of the project whose items are only indexed."""
+        """Return whether a dataset is a ``TensorDataset``, or one of the project whose items are only indexed."""
         value = self.values.of(facts, node)
         project = self.values.project
         built = project.reaching(facts, node).value or node
@@ -116,13 +116,13 @@ class Hoards(Fact):
         return any(self.heat.frequency(caller.facts, caller.call) is not Frequency.ONCE for caller in callers)
 
     def mentions(self, name: str) -> Iterator[tuple[FileFacts, ast.Attribute]]:
-        """Every mention of an attribute of this name in the project, whatever it belongs to."""
+        """Yield every mention of an attribute of this name in the project, whatever it belongs to."""
         for facts in self.values.project.files.values():
             if name.encode() in facts.source.utf8:
                 yield from ((facts, node) for node in facts.nodes(ast.Attribute) if node.attr == name)
 
     def only_reads(self, facts: FileFacts, node: ast.Attribute | ast.Name) -> bool:
-        """Whether a mention neither empties nor trims, nor hands the collection to code that may."""
+        """Return whether a mention neither empties nor trims, nor hands the collection to code that may."""
         if isinstance(node.ctx, ast.Store):
             return facts.scope_of(node).function.name == "__init__"
         current = facts.last_item(node)

@@ -56,7 +56,7 @@ class Provenance(Fact):
         self._gathering = ValueFlow(self._gathers, lost=False)
 
     def loops_over(self, facts: FileFacts, node: ast.expr) -> str:
-        """Of a name that a loop binds, the last word of what the loop runs over; empty for other expressions.
+        """Return the last word of what the loop runs over that binds a name; empty for other expressions.
 
         ``parameters`` in ``for p in net.parameters()`` and in ``for n, p in net.named_parameters()`` (without
         ``named_``), ``params`` in ``for p in group["params"]``; through ``zip`` and ``enumerate``.
@@ -65,7 +65,7 @@ class Provenance(Fact):
         return "" if over is None else last_word(over).removeprefix("named_")
 
     def made_before(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether what a name or attribute holds was there before the code at it ran: it is made less often."""
+        """Return whether what a name or attribute holds was made before the code that reads it ran, so less often."""
         if isinstance(node, ast.Attribute):
             return not self._set_above(facts, node)
         often = self.heat.frequency(facts, node)
@@ -100,7 +100,7 @@ class Provenance(Fact):
         return False
 
     def read_back(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an array is nothing but a tensor read back from its device, for nothing else.
+        """Return whether an array is nothing but a tensor read back from its device, for nothing else.
 
         Also after NumPy functions that torch has too. A name counts where nothing else reads it, and it as often as
         it is bound.
@@ -124,7 +124,7 @@ class Provenance(Fact):
         return False
 
     def gathered(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an array is picked by an array of rows out of one that an object keeps, as from a replay.
+        """Return whether an array is picked by an array of rows out of one that an object keeps, as from a replay.
 
         Followed through names, unpacking, and what functions of the project return.
         """
@@ -177,7 +177,7 @@ class Provenance(Fact):
 
 
 def last_word(node: ast.expr) -> str:
-    """The name after the last dot, or the key of a subscript."""
+    """Return the name after the last dot, or the key of a subscript."""
     if isinstance(node, ast.Call):
         return last_word(node.func)
     if isinstance(node, ast.Attribute):

@@ -46,12 +46,12 @@ class Queues(Fact):
         self._many = Analysis(self.sources, self._is_many, any, unknown=False)
 
     def is_deque(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether all that is ever assigned to a name or attribute are deques."""
+        """Return whether all that is ever assigned to a name or attribute are deques."""
         made = self._made(facts, node)
         return bool(made) and all(self._is_deque(where, value) for where, value in made)
 
     def many(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Of a deque, whether it may hold at least ``MANY`` things; of a number or range, whether it counts as many.
+        """Return whether a deque may hold at least ``MANY`` items, or a number or range counts as many.
 
         A number does when it is that large, or counts what a ring buffer holds that is not known to be smaller.
         """
@@ -105,14 +105,14 @@ class Queues(Fact):
         return found
 
     def built_from_its_end(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether ``x.insert(0, y)`` stands in a loop of many rounds that builds the list ``x``."""
+        """Return whether ``x.insert(0, y)`` stands in a loop of many rounds that builds the list ``x``."""
         func = call.func
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False
         return self._is_list(facts, func.value) and self._inserted_per_round(facts, call, func.value)
 
     def long_queue(self, facts: FileFacts, node: ast.expr, items: ast.expr) -> bool:
-        """Whether a node takes the front away from a list that may be long.
+        """Return whether a node removes the first item of a list that may be long.
 
         One that is emptied as a queue, or drops what is more than a capacity.
         """

@@ -35,7 +35,7 @@ class Replaced(Fact):
     _known: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def near(self, facts: FileFacts) -> bool:
-        """Whether a connected file makes modules run other code than their classes say, or set weights in a pass."""
+        """Return whether a connected file replaces code of modules, or sets weights during a pass."""
         group = self.graph.groups[facts.path]
         if group not in self._known:
             files = [self.project.files[path] for path in sorted(group)]

@@ -36,7 +36,7 @@ class Sequel(Fact):
         self._flow = ValueFlow(self._step, lost=False)
 
     def scaled(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor is divided by 255 further on: in its function, or in one that it is passed to.
+        """Return whether a tensor is divided by 255 further on: in its function, or in one that it is passed to.
 
         Followed through names, views, casts, arguments of known functions and results that are returned as they are.
         """
@@ -60,7 +60,9 @@ class Sequel(Fact):
                 yield from (use for use in self.uses.of(spot) if use.label is not Label.FIELD)
 
     def moved(self, facts: FileFacts, node: ast.expr) -> str:
-        """The move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else empty.
+        """Return the move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``.
+
+        Otherwise the result is empty.
 
         ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
         """

@@ -10,7 +10,7 @@ from torchlint.facts.code.tree import subscripted, unpacked_to, walk
 
 
 def mutated(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether the name that an expression is assigned to is changed in place in the same function."""
+    """Return whether the name that an expression is assigned to is changed in place in the same function."""
     stmt, held = _target(facts, node)
     if held is None:
         return False
@@ -27,7 +27,7 @@ def mutated(facts: FileFacts, node: ast.expr) -> bool:
 
 
 def accumulated(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether the name that an expression is assigned to is later given what is made of itself: ``x = x + y``."""
+    """Return whether the name that an expression is assigned to is later updated from itself: ``x = x + y``."""
     stmt, held = _target(facts, node)
     if held is None:
         return False

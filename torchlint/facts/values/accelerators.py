@@ -22,11 +22,11 @@ class Accelerators(Fact):
 
     @classmethod
     def build(cls, analyses: Analyses) -> Accelerators:
-        """Take the device from the settings."""
+        """Build the fact with the device of the settings."""
         return cls(analyses[Devices], analyses[HostOnly], analyses.settings.device)
 
     def may_run(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether the files that a file is connected with may ever leave the CPU, and the code around a node too."""
+        """Return whether the connected files, and the code around a node, may ever leave the CPU."""
         if self.setting != "auto":
             return self.setting == "cuda"
         if self.host_only.is_host_only(facts.scope_of(node).function):

@@ -20,7 +20,7 @@ RETURNED: Mapping[object, Value] = {
 
 
 def row_of(project: Project, facts: FileFacts, call: ast.Call, of: Callable[[ast.expr], Value]) -> Row:
-    """Get the row of what a call runs, empty where there is none; of several classes all must have the same."""
+    """Return the row of what a call runs, empty where there is none; several classes must have the same row."""
     models = project.models
     if not models:
         return {}

@@ -39,7 +39,7 @@ _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 
 
 def is_typed_dict(project: Project, value: Value) -> bool:
-    """Whether a value is a dict whose class annotates what lies under its keys."""
+    """Return whether a value is a dict whose class annotates what lies under its keys."""
     if value.kind is not Kind.INSTANCE or "|" in value.name:
         return False
     return not _TYPED_DICTS.isdisjoint(project.ancestry(value.name))
@@ -57,7 +57,7 @@ class Annotations:
         self._known: dict[ast.expr, Value] = {}
 
     def read(self, facts: FileFacts, node: ast.expr) -> Value:
-        """The value that an annotation promises."""
+        """Return the value that an annotation promises."""
         found = self._known.get(node)
         if found is None:
             found = self._known[node] = self._read(facts, node)

@@ -27,7 +27,7 @@ _KEEPING = frozenset(
 
 
 def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
-    """Value of a call of a function of numpy, ``None`` when the table does not have it."""
+    """Return the value of a call of a function of numpy, ``None`` when the table does not have it."""
     module, _, last = name.rpartition(".")
     if module == "numpy.random":
         return _random(last, call, of)
@@ -134,7 +134,7 @@ def _elementwise(last: str, call: ast.Call, of: Of) -> Value:
 
 
 def divided(left: Value, right: Value) -> Value:
-    """A quotient with an array in it: integers become float64, and narrow ones are widened."""
+    """Return a quotient with an array in it: integers become float64, and narrow ones are widened."""
     array = left if left.kind is Kind.NDARRAY else right
     dtype = promoted_arrays(left, right)
     if dtype is None and array.dtype is not None and not is_floating(array.dtype) and right.kind is Kind.NUMBER:
@@ -153,7 +153,7 @@ def _either_has_axes(left: Value, right: Value) -> bool:
 
 
 def combined(left: Value, right: Value) -> Value:
-    """A sum, product, difference or power with an array in it."""
+    """Return a sum, product, difference or power with an array in it."""
     array, other = (left, right) if left.kind is Kind.NDARRAY else (right, left)
     dtype = promoted_arrays(left, right)
     known = other.kind in (Kind.NUMBER, Kind.SCALAR) or (other.kind is Kind.NDARRAY and other.rank == array.rank)
@@ -166,7 +166,7 @@ def combined(left: Value, right: Value) -> Value:
 
 
 def mapped(name: str) -> Value:
-    """What a function gives for each element of ``map(function, rows)``, whatever the rows are."""
+    """Return what a function gives for each element of ``map(function, rows)``, whatever the rows are."""
     module, _, last = name.rpartition(".")
     if module == "numpy" and rules("numpy").get(last) == "array":
         return NDARRAY
@@ -199,7 +199,7 @@ def _random(last: str, call: ast.Call, of: Of) -> Value | None:
 
 
 def ndarray_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
-    """Value of ``array.name(...)``."""
+    """Return the value of ``array.name(...)``."""
     rule = rules("ndarray_methods").get(name)
     if rule == "astype":
         dtype = call.args[0] if call.args else keyword(call, "dtype")
@@ -239,7 +239,7 @@ def _reduced_dtype(name: str, dtype: str | None) -> str | None:
 
 
 def ndarray_attribute(name: str, source: Value) -> Value:
-    """Value of ``array.name``."""
+    """Return the value of ``array.name``."""
     rule = table()["attributes"]["ndarray"].get(name)
     if rule == "dtype":
         return Value(Kind.DTYPE, dtype=source.dtype)
@@ -249,7 +249,10 @@ def ndarray_attribute(name: str, source: Value) -> Value:
 
 
 def array_item(source: Value, indices: Sequence[Value | None], slices: int) -> Value:
-    """What indexing an array gives; ``None`` stands for a slice, of which there are ``slices``, or for ``...``."""
+    """Return what indexing an array gives.
+
+    ``None`` stands for a slice, of which there are ``slices``, or for ``...``.
+    """
     integers = sum(1 for v in indices if v is not None and v.kind in (Kind.NUMBER, Kind.SCALAR))
     shaped = axes.of_item(source, indices, slices)
     if any(v is None or v.kind in (Kind.NDARRAY, Kind.LIST) for v in indices):

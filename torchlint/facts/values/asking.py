@@ -23,7 +23,7 @@ Question = Scope | tuple[FileFacts, ast.expr | Binding | Reaching] | tuple[str, 
 
 
 def concerns(question: Question, edits: FileEdits) -> bool:
-    """Whether a question is one about an edited file."""
+    """Return whether a question is one about an edited file."""
     if isinstance(question, Scope):
         return edits.is_old(question.file)
     place = question[0]
@@ -51,35 +51,35 @@ class Ask:
         self.annotations = Annotations(self.project, self.promised_instance)
 
     def value(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        """The value of an expression."""
+        """Return the value of an expression."""
         return self.solver.ask((facts, node))
 
     def known(self, facts: FileFacts, node: ast.expr) -> Value:
-        """The value of an operand without which nothing can be said."""
+        """Return the value of an operand that must be known for any answer."""
         value = self.solver.ask((facts, node))
         if value is None:
             raise NotYetError
         return value
 
     def guess(self, value: Value) -> Value:
-        """Take what only a name suggests of a value, where guesses count."""
+        """Return the value that a name alone suggests, if guesses count."""
         if not self.guesses or value == UNKNOWN:
             return UNKNOWN
         self.guessed = True
         return value
 
     def knower(self, facts: FileFacts) -> Callable[[ast.expr], Value]:
-        """``known`` for the expressions of one file."""
+        """Return ``known`` for the expressions of one file."""
         return lambda node: self.known(facts, node)
 
     def reached(self, facts: FileFacts, reach: Reaching) -> Value | None:
-        """The value of a name that one of the bindings gave it which reach a use."""
+        """Return the value of a name by those of its bindings that reach a use."""
         if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
             return self.solver.ask((facts, reach))
         return self.bound(facts, reach.bindings)
 
     def bound(self, facts: FileFacts, bindings: Iterable[Binding]) -> Value | None:
-        """The value of a name that one of these bindings gave it.
+        """Return the value of a name by these bindings.
 
         A sum that starts from a number, and that tensors are added to, is a tensor.
         """
@@ -93,23 +93,23 @@ class Ask:
         return join(values)
 
     def returned(self, functions: Iterable[Scope]) -> Value | None:
-        """What a call gives that may reach any of these functions."""
+        """Return the value of a call that may run any of these functions."""
         return join(self.solver.ask(function) for function in functions)
 
     def attribute(self, classes: str, name: str) -> Value | None:
-        """An attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
+        """Return an attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
         return join(self.solver.ask((cls, name)) for cls in classes.split("|"))
 
     def instance(self, cls: str, *, derived: bool) -> Value:
-        """An instance of a class of the project or of a known library, or of one that derives from it."""
+        """Return an instance of a class of the project or of a known library, or of one that derives from it."""
         return Value(Kind.MODULE if self.project.is_module(cls) else Kind.INSTANCE, name=cls, derived=derived)
 
     def promised_instance(self, cls: str) -> Value:
-        """What an annotation promises that names a class."""
+        """Return the instance that an annotation promises by the name of a class."""
         return self.instance(cls, derived=True)
 
     def arguments(self, facts: FileFacts, args: Sequence[ast.expr]) -> list[Value] | None:
-        """The values of positional arguments or elements, tuples behind a star spread out; ``None``: one is hidden."""
+        """Return the values of positional arguments or elements, with unpacked stars; ``None`` if one is hidden."""
         found: list[Value] = []
         for arg in args:
             value = self.known(facts, arg.value if isinstance(arg, ast.Starred) else arg)
@@ -122,7 +122,7 @@ class Ask:
         return found
 
     def entry(self, key: str) -> Value:
-        """The tensor that the whole project keeps under a key of its TensorDicts, as far as that is known.
+        """Return the tensor that the whole project keeps under a key of its TensorDicts, as far as that is known.
 
         What a spec promises for the key counts; else all that is stored under it anywhere must agree.
         """
@@ -133,7 +133,7 @@ class Ask:
         return replace(found, rank=None, pinned=None, widened="") if found.kind is Kind.TENSOR else UNKNOWN
 
     def promised(self, key: str) -> Value:
-        """The tensor that the specs of the project promise under a key, of whatever it is read."""
+        """Return the tensor that the specs of the project promise under a key, of whatever it is read."""
         specs = [tensordicts.promised(self.known(facts, node)) for facts, node, spec in self._places(key) if spec]
         return join(specs) or UNKNOWN if all(specs) else UNKNOWN
 

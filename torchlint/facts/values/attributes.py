@@ -36,7 +36,7 @@ class Attributes:
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     def of(self, source: Value, attr: str) -> Value | None:
-        """An attribute of a value."""
+        """Return an attribute of a value."""
         if source.kind is Kind.TENSOR:
             return tensor_attribute(attr, source)
         if source.kind is Kind.NDARRAY:
@@ -58,7 +58,7 @@ class Attributes:
         return UNKNOWN
 
     def saved(self, facts: FileFacts, node: ast.Attribute) -> Value:
-        """What ``ctx.saved_tensors`` holds in a method of a class: what another method of it saved for the backward."""
+        """Return what ``ctx.saved_tensors`` holds in a method: what another method of the class saved for backward."""
         owner = facts.scope_of(node).owner
         calls = [call for method in methods(owner) for call in method.calls] if owner is not None else []
         saving = [call for call in calls if getattr(call.func, "attr", "") == "save_for_backward"]
@@ -72,7 +72,7 @@ class Attributes:
         return any(True for cls in source.name.split("|") for _ in stores_of(self.ask.project, cls, attr))
 
     def of_class(self, cls: str, name: str) -> Value | None:
-        """What ``instance.name`` is for an instance of a class."""
+        """Return what ``instance.name`` is for an instance of a class."""
         project = self.ask.project
         own = project.implementations(cls, name)
         if own:
@@ -146,7 +146,7 @@ class Attributes:
         return False
 
     def outside(self, cls: str, name: str) -> Iterator[AttributeStore]:
-        """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
+        """Yield the assignments to an attribute from outside of an instance of a class or of a relative."""
         project = self.ask.project
         for facts, node, store in project.outside.get(name, ()):
             value = self.ask.value(facts, node) or UNKNOWN
@@ -223,7 +223,7 @@ class Attributes:
     # lists and dicts that grow --------------------------------------------------------------------------------------
 
     def grown(self, facts: FileFacts, binding: Binding, value: Value) -> Value | None:
-        """A list or dict with what the same function puts into it under the same name."""
+        """Return a list or dict with what the same function puts into it under the same name."""
         scope = facts.scope_of(binding.stmt).function
         names = [n for n, bound in scope.bindings.items() if binding in bound]
         if not names:

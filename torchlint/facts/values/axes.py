@@ -19,19 +19,19 @@ _ONE_AT_LEAST = frozenset({"flatten", "ravel", "repeat", "cumsum", "cumprod", "s
 
 
 def spans(size: Value) -> bool:
-    """Whether a value is proven to name a shape of at least one dimension: a number, or a tuple that is not empty."""
+    """Return whether a value is proven to name a shape with a dimension: a number, or a tuple that is not empty."""
     if size.kind is Kind.NUMBER:
         return size.dtype == "int"
     return size.kind is Kind.TUPLE and bool(size.items)
 
 
 def has_axes(value: Value) -> bool:
-    """Whether an array made of this, or of this and others, has a dimension: of an array with one, or of a list."""
+    """Return whether an array made of these values has a dimension: one of them is a list, or an array that has one."""
     return value.has_axes if value.kind is Kind.NDARRAY else value.kind in (Kind.LIST, Kind.TUPLE)
 
 
 def of_function(last: str, first: Value, call: ast.Call, of: Of) -> bool:
-    """Whether ``numpy.last(first, ...)`` has a dimension."""
+    """Return whether ``numpy.last(first, ...)`` has a dimension."""
     if last in _ALWAYS:
         return True
     if last in _FILLED:
@@ -49,7 +49,7 @@ def of_function(last: str, first: Value, call: ast.Call, of: Of) -> bool:
 
 
 def of_method(name: str, source: Value, call: ast.Call, of: Of) -> bool:
-    """Whether ``array.name(...)`` has a dimension, where the array is only seen in another form."""
+    """Return whether ``array.name(...)`` has a dimension, where the array is only seen in another form."""
     if name in _AS_THE_SOURCE:
         return source.has_axes
     if name == "reshape":
@@ -58,7 +58,7 @@ def of_method(name: str, source: Value, call: ast.Call, of: Of) -> bool:
 
 
 def reduced_rank(source: Value, call: ast.Call, of: Of) -> int | None:
-    """The rank of what is left of an array that is reduced along an axis; ``None``: not known."""
+    """Return the rank of what is left of an array that is reduced along an axis; ``None``: not known."""
     axis, kept = argument(call, 0, "axis"), keyword(call, "keepdims")
     if source.rank is None or (kept is not None and not isinstance(kept, ast.Constant)):
         return None
@@ -71,7 +71,7 @@ def reduced_rank(source: Value, call: ast.Call, of: Of) -> int | None:
 
 
 def of_item(source: Value, indices: Sequence[Value | None], slices: int) -> bool:
-    """Whether what indexing an array gives has a dimension. Of the indices ``slices`` are slices."""
+    """Return whether the result of indexing an array has a dimension; ``slices`` of the indices are slices."""
     if slices or any(v is not None and (v.kind is Kind.NONE or _picks_several(v)) for v in indices):
         return True
     return source.rank is not None and source.rank > sum(1 for v in indices if v is not None)

@@ -65,7 +65,7 @@ class CallValues:
         self._batches = BatchItems(self.ask)
 
     def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
-        """The value of a call."""
+        """Return the value of a call."""
         project = self.ask.project
         name = project.qualified(facts, node.func)
         if project.models:
@@ -274,7 +274,7 @@ class CallValues:
         return UNKNOWN
 
     def result(self, function: Scope) -> Value | None:
-        """What a function of the project returns: what its annotation promises, else what its returns give.
+        """Return the result of a project function: what its annotation promises, else the join of its returns.
 
         Of a tensor or an array an annotation seldom says the device, the dtype and the rank, so its returns say more.
         """

@@ -18,7 +18,7 @@ LOADERS = function_names(loads="batches")
 
 
 def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
-    """Value of a call of a builtin, or of one of the standard library's containers."""
+    """Return the value of a call of a builtin, or of one of the standard library's containers."""
     fixed = {
         "int": INT,
         "float": FLOAT,
@@ -81,12 +81,12 @@ def _dict(call: ast.Call, of: Of) -> Value:
 
 
 def generator_of(element: Value) -> Value:
-    """What a call of a generator function gives; unknown if nothing is known of what it yields."""
+    """Return what a call of a generator function makes; unknown if nothing is known of what it yields."""
     return Value(Kind.INSTANCE, name=GENERATOR, items=(element,)) if element != UNKNOWN else UNKNOWN
 
 
 def element_of(source: Value) -> Value:
-    """What iteration over a value gives."""
+    """Return what iteration over a value yields."""
     if source.kind in (Kind.LIST, Kind.TUPLE):
         return source.element
     if source.kind is Kind.TENSOR:
@@ -118,7 +118,7 @@ def _zipped(call: ast.Call, of: Of) -> Iterator[Value]:
 
 
 def named_tuple(call: ast.Call, of: Of) -> Value:
-    """The class that ``namedtuple("Step", "obs action")`` makes: its field names are the value's keys."""
+    """Return the class that ``namedtuple("Step", "obs action")`` makes: its field names are the value's keys."""
     fields = call.args[1] if len(call.args) > 1 and not starred(call) else None
     keys: list[str] = []
     if isinstance(fields, ast.Constant) and isinstance(fields.value, str):
@@ -131,14 +131,17 @@ def named_tuple(call: ast.Call, of: Of) -> Value:
 
 
 def named_items(cls: Value, positional: list[Value] | None, call: ast.Call, of: Of) -> Value:
-    """An instance of such a class, from the arguments of its call; ``positional``: ``None`` where they are hidden."""
+    """Return an instance of such a class, from the arguments of its call.
+
+    ``positional``: ``None`` where they are hidden.
+    """
     given = dict(zip(cls.keys, positional or [], strict=False))
     given.update({k.arg: of(k.value) for k in call.keywords if k.arg is not None})
     return Value(Kind.TUPLE, items=tuple(given.get(key, UNKNOWN) for key in cls.keys), keys=cls.keys, nonempty=True)
 
 
 def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
-    """Value of ``x.name(...)`` of a list, a dict or a size."""
+    """Return the value of ``x.name(...)`` of a list, a dict or a size."""
     if source.kind is Kind.SIZE:
         return INT if name == "numel" else UNKNOWN
     if name == "copy":
@@ -158,7 +161,7 @@ def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
 
 
 def makes_dict(node: ast.expr | None) -> bool:
-    """Whether an expression makes a new dict: ``{}``, ``dict()``."""
+    """Return whether an expression makes a new dict: ``{}``, ``dict()``."""
     return isinstance(node, ast.Dict) or (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
     )

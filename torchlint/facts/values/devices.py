@@ -55,7 +55,7 @@ class Devices(Fact):
         self._flow = ValueFlow(self._step, lost=True)
 
     def may_leave(self, facts: FileFacts) -> bool:
-        """Whether a file, or one connected with it, may ever use an accelerator."""
+        """Return whether a file, or one connected with it, may ever use an accelerator."""
         group = self.graph.groups[facts.path]
         if group not in self._groups:
             self._groups[group] = any(self._leaves(self.project.files[path]) for path in sorted(group))
@@ -72,7 +72,7 @@ class Devices(Fact):
         return protocols.places(name) and name.partition(".")[0] not in self.project.modules
 
     def leaves(self, facts: FileFacts, nodes: Iterable[ast.AST]) -> bool:
-        """Whether one of some nodes names an accelerator, or is a device that is not proven to be the CPU."""
+        """Return whether one of some nodes names an accelerator, or is a device that is not proven to be the CPU."""
         dead = self._overwritten(facts)
         if dead:
             inside = {part for stmt in dead for part in walk(stmt)}
@@ -218,7 +218,7 @@ def _is_nothing(node: ast.expr) -> bool:
 
 
 def is_used(facts: FileFacts, node: ast.Constant) -> bool:
-    """Whether a text is more than a statement of its own, as docstrings are."""
+    """Return whether a text is more than a statement of its own, as docstrings are."""
     return not isinstance(facts.parent.get(node), ast.Expr)
 
 

@@ -16,27 +16,27 @@ _FLOAT_FOR = {"bool": "float16", "uint8": "float16", "int8": "float16", "int16":
 
 
 def width(dtype: str | None) -> int | None:
-    """Bytes of one element, ``None`` for a dtype that is not known."""
+    """Return the bytes of one element, ``None`` for a dtype that is not known."""
     return _WIDTHS.get(dtype or "")
 
 
 def is_floating(dtype: str | None) -> bool:
-    """Whether a dtype is known and a floating one."""
+    """Return whether a dtype is known and a floating one."""
     return dtype in _FLOATS
 
 
 def is_counting(dtype: str | None) -> bool:
-    """Whether a dtype is known and one of integers or truths."""
+    """Return whether a dtype is known and one of integers or truths."""
     return dtype == "bool" or dtype in _INTEGERS
 
 
 def is_inexact(value: Value) -> bool:
-    """Whether a tensor is proven to be of a floating or a complex dtype, known or not."""
+    """Return whether a tensor is proven to be of a floating or a complex dtype, known or not."""
     return value.kind is Kind.TENSOR and (value.inexact if value.dtype is None else is_floating(value.dtype))
 
 
 def floating(dtype: str | None) -> str | None:
-    """The dtype of ``exp`` and the like in PyTorch: integers become the default dtype."""
+    """Return the dtype of ``exp`` and the like in PyTorch: integers become the default dtype."""
     return "float32" if dtype in _INTEGERS or dtype == "bool" else dtype
 
 
@@ -54,7 +54,7 @@ def _wider(one: str, other: str) -> str:
 
 
 def promoted(left: Value, right: Value) -> str | None:
-    """The dtype that PyTorch gives an operation on two tensors, or on a tensor and a number."""
+    """Return the dtype that PyTorch gives an operation on two tensors, or on a tensor and a number."""
     if right.kind is not Kind.TENSOR:
         left, right = right, left
     if left.kind is not Kind.TENSOR:
@@ -72,12 +72,12 @@ def promoted(left: Value, right: Value) -> str | None:
 
 
 def typed(source: Value, dtype: str | None, *, inexact: bool = False) -> Value:
-    """A tensor as one of another dtype; of one that is not known, whether it is proven to be inexact."""
+    """Return a tensor as one of another dtype; of one that is not known, whether it is proven to be inexact."""
     return replace(source, dtype=dtype, inexact=dtype is None and inexact)
 
 
 def arithmetic_is_inexact(left: Value, right: Value) -> bool:
-    """Whether a sum or a product is of a floating or a complex dtype: one operand is, or is a ``float`` of Python."""
+    """Return whether a sum or a product is floating or complex: one operand is, or is a ``float`` of Python."""
     return any(is_inexact(v) or (v.kind is Kind.NUMBER and v.dtype == "float") for v in (left, right))
 
 
@@ -90,7 +90,7 @@ def _with_number(dtype: str | None, number: Value) -> str | None:
 
 
 def promoted_arrays(left: Value, right: Value) -> str | None:
-    """The dtype that NumPy gives an operation on two arrays, or on an array and a number."""
+    """Return the dtype that NumPy gives an operation on two arrays, or on an array and a number."""
     if right.kind is not Kind.NDARRAY:
         left, right = right, left
     if left.kind is Kind.NUMBER:
@@ -118,19 +118,19 @@ def _array_with_number(dtype: str | None, number: str | None) -> str | None:
 
 
 def is_mean(name: str) -> bool:
-    """Whether a reduction gives a floating or a complex number, whatever it is taken of."""
+    """Return whether a reduction gives a floating or a complex number, whatever it is taken of."""
     return name in _INEXACT_REDUCTIONS
 
 
 def counted(name: str, dtype: str | None) -> str | None:
-    """The dtype of sums and products, for which torch takes wider whole numbers; also of each element alone."""
+    """Return the dtype of sums and products, for which torch takes wider whole numbers; also of each element alone."""
     if name in _COUNTING:
         return _REDUCED.get(dtype or "", dtype)
     return "int64" if name == "square" and dtype == "bool" else dtype
 
 
 def reduced(rule: str, name: str, dtype: str | None) -> str | None:
-    """The dtype of a reduction, by its rule of the table and its name."""
+    """Return the dtype of a reduction, by its rule of the table and its name."""
     if rule == "reduce_bool":
         return dtype if dtype in (None, "uint8") else "bool"  # of bytes it is a byte
     if rule == "index":
@@ -141,7 +141,7 @@ def reduced(rule: str, name: str, dtype: str | None) -> str | None:
 
 
 def cast(source: Value, dtype: str | None) -> Value:
-    """A tensor or array in another dtype; on the host it remembers what narrower one it was widened from."""
+    """Return a tensor or array in another dtype; on the host it remembers what narrower one it was widened from."""
     here = source.kind is Kind.NDARRAY or source.device is Device.CPU
     new, old = width(dtype), width(source.dtype)
     widened = source.widened if new is not None and (width(source.widened) or new) < new else ""

@@ -12,7 +12,7 @@ _WRAPPED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.LIST})
 
 
 def wrapped(name: str, node: ast.Call, of: Of) -> Value | None:
-    """The value of a call that wraps its arguments, ``None`` for another call.
+    """Return the value of a call that wraps its arguments, ``None`` for another call.
 
     Calling what wraps a model runs the model, so it counts as the model itself.
     """

@@ -23,7 +23,9 @@ _ELEMENTS = method_names("torch.Tensor torch", elements="all", casts=False, shap
 
 
 def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Value | None:
-    """What one call of a function gives: its own argument, a tensor on the host where all handed through lies there.
+    """Return what one call of a function returns.
+
+    Its own argument, or a tensor on the host where all tensors passed through are there.
 
     Of a method that a class inherits, an element of what objects of that very class (``cls``) hold: registries that
     share a base hold different functions.
@@ -69,7 +71,7 @@ def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:
 
 
 def tree_of(project: Project, facts: FileFacts, node: ast.expr) -> ast.expr | None:
-    """The structure of which an expression gives the tensors elsewhere: ``x`` of ``tree_map(lambda t: t.to(d), x)``.
+    """Return the structure whose tensors an expression moves: ``x`` of ``tree_map(lambda t: t.to(d), x)``.
 
     It is of the same class; ``None`` of any other expression.
     """
@@ -117,7 +119,7 @@ class _Trail:
     _seen: set[Binding] = field(default_factory=set)
 
     def all(self, nodes: Iterable[ast.expr]) -> Device | None:
-        """The CPU where all tensors among some expressions lie there."""
+        """Return the CPU if all tensors among some expressions are there."""
         return _met(place for node in nodes for place in self._of(node))
 
     def _of(self, node: ast.expr) -> Iterator[Device | None]:

@@ -40,7 +40,10 @@ class HostOnly(Fact):
     _functions: dict[Scope, bool] = field(default_factory=dict)
 
     def is_host_only(self, function: Scope) -> bool:
-        """Whether a method's class names the CPU as its device and no other, a loader runs it, or only such call it."""
+        """Return whether code runs on the host only.
+
+        Its class names the CPU and no other device, a loader runs it, or only such code calls it.
+        """
         if function not in self._functions:
             self._functions[function] = False  # of itself, a function that calls itself proves nothing
             found = self._of_class(function) or self._of_loader(function) or self._of_callers(function)

@@ -32,7 +32,7 @@ HOST = Value(device=Device.CPU)
 
 
 def bounded(value: Value | None) -> Value | None:
-    """A value, or nothing known of it where containers stand in containers in more levels than code reads again."""
+    """Return a value, or an unknown one where containers are nested in more levels than code reads again."""
     if value is None or not value.items:
         return value
     level = [value]
@@ -45,33 +45,33 @@ def bounded(value: Value | None) -> Value | None:
 
 
 def list_of(element: Value, *, nonempty: bool = False) -> Value:
-    """A list whose elements are all alike; one of elements of unknown kind is not taken for an empty one."""
+    """Return a list whose elements are all alike; one of elements of unknown kind is not taken for an empty one."""
     return Value(Kind.LIST, items=(replace(element, literal=None),), nonempty=nonempty)
 
 
 def dict_of(element: Value) -> Value:
-    """A dict under whose keys, which are not known, all values are alike."""
+    """Return a dict under whose keys, which are not known, all values are alike."""
     return Value(Kind.DICT, items=(replace(element, literal=None),))
 
 
 def tuple_of(*items: Value) -> Value:
-    """A tuple of exactly these elements."""
+    """Return a tuple of exactly these elements."""
     return Value(Kind.TUPLE, items=items, nonempty=bool(items))
 
 
 def picked(values: Value, indices: Value) -> Value:
-    """What ``max``, ``sort`` and their like give along an axis: elements, and where they were."""
+    """Return what ``max``, ``sort`` and the like return along an axis: elements, and their indices."""
     return Value(Kind.TUPLE, items=(values, indices), keys=("values", "indices"), nonempty=True)
 
 
 def registry(values: Iterable[Value]) -> Value:
-    """A dictionary of these values; they are remembered where all of them can be called."""
+    """Return a dictionary of these values; they are remembered where all of them can be called."""
     element = join(values) or UNKNOWN
     return Value(Kind.DICT, items=(element,) if element.kind in CALLABLE and element.name else ())
 
 
 def join(values: Iterable[Value | None]) -> Value | None:
-    """What holds for all of the values; ``None`` (nothing known yet, in a cycle) does not count.
+    """Return what holds for all of the values; ``None`` (nothing known yet, in a cycle) does not count.
 
     Python's ``None`` does not count beside another kind: an attribute that starts as ``None`` is used once it is set.
     Values are not asked for after those that have nothing in common.
@@ -162,7 +162,7 @@ def _mixed(one: Value, other: Value) -> Value:
 
 
 def completed(known: Value | None, seen: Value) -> Value:
-    """What is known of a value, with what a run showed of it where nothing is known; what is known wins."""
+    """Return what is known of a value, with what a run showed of it where nothing is known; what is known wins."""
     if known is None or known == UNKNOWN:
         return seen
     if known == HOST:
@@ -189,13 +189,16 @@ def completed(known: Value | None, seen: Value) -> Value:
 
 
 def contents(known: Value, promised: Value) -> tuple[Value, ...]:
-    """The items of a container; the promised ones where it shows none, or is a list of elements of unknown kind."""
+    """Return the items of a container.
+
+    Promised items count where it shows none, or is a list of elements of unknown kind.
+    """
     shown = known.element.known if known.kind is Kind.LIST else bool(known.items)
     return known.items if shown or promised.kind is not known.kind else promised.items or known.items
 
 
 def told_more(promised: Value, given: Value | None) -> Value:
-    """What an annotation promises, with what is known of the value itself where that is of the promised kind.
+    """Return what an annotation promises, with what is known of the value itself where that is of the promised kind.
 
     In a circle, where nothing is known of the value yet, the promise alone counts.
     """

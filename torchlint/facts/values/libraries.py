@@ -22,12 +22,12 @@ _READING_LIBRARIES = ("pandas.", "h5py.", "zarr.", "datasets.", "PIL.", "imageio
 
 
 def reads_files(name: str) -> bool:
-    """Whether a function of a library reads a file."""
+    """Return whether a function of a library reads a file."""
     return name in _READERS or name.startswith(_READING_LIBRARIES)
 
 
 def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
-    """Value of a call of a library's function, ``None`` when it is not known."""
+    """Return the value of a call of a library's function, ``None`` when it is not known."""
     head, _, last = name.partition(".")
     if head == "torch":
         if ".distributions" in name:
@@ -64,7 +64,7 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
 
 
 def library_name(name: str) -> Value | None:
-    """Value of a library's constant: a dtype, infinity, ``newaxis``; ``None`` when it is not known."""
+    """Return the value of a library's constant: a dtype, infinity, ``newaxis``; ``None`` when it is not known."""
     module, _, last = name.rpartition(".")
     if module == "torch" and last in signatures.table()["dtypes"]:
         return Value(Kind.DTYPE, dtype=signatures.table()["dtypes"][last])

@@ -23,7 +23,7 @@ _DTYPES = {"float": "float64", "int": "int64", "bool": "bool"}
 
 
 def loader(ask: Ask, facts: FileFacts, name: str, call: ast.Call) -> Value | None:
-    """The value of ``DataLoader(...)``; ``None`` where nothing is known yet of what its dataset gives.
+    """Return the value of ``DataLoader(...)``; ``None`` where nothing is known yet of what its dataset gives.
 
     A dataset whose rows are not known may keep its data on an accelerator. Worker processes and pinned memory rule that
     out, since neither takes what lies there, and so does a dataset that opens files and names no device.
@@ -51,7 +51,7 @@ def loader(ask: Ask, facts: FileFacts, name: str, call: ast.Call) -> Value | Non
 
 
 def moves_itself(ask: Ask, facts: FileFacts, binding: Binding) -> bool:
-    """Whether a loop over a loader of torch moves what it draws to a device itself: it comes from the host, then."""
+    """Return whether a loop over a loader of torch moves its batches to a device, so that they come from the host."""
     loop, source = binding.stmt, binding.value
     while isinstance(source, ast.Call) and rightmost_name(source.func) in ("enumerate", "tqdm") and source.args:
         source = source.args[0]

@@ -31,11 +31,11 @@ class Needed:
     _asserted: dict[Scope, Mapping[str, Value]] = field(default_factory=dict)
 
     def is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
-        """Whether the function that reads a name gives the same binding of it to a call that takes only tensors."""
+        """Return whether the function that reads a name passes the same binding to a call that takes only tensors."""
         return any(True for _ in self._alike(facts, node))
 
     def was_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
-        """Whether a function of torch took the same value before in any case: nothing but a tensor comes so far.
+        """Return whether a function of torch took the same value before in any case, so that it is a tensor.
 
         What has a method that tensors have, or goes into a list that is joined later, may still be something else.
         """
@@ -117,7 +117,7 @@ class Needed:
 
 @cache
 def takes_tensor(name: str) -> bool:
-    """Whether a function of torch takes a tensor as its first argument, and raises for anything else."""
+    """Return whether a function of torch takes a tensor as its first argument, and raises for anything else."""
     module, _, last = name.rpartition(".")
     needed = table()["needed"]
     if module == "torch.distributed":

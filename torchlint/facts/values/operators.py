@@ -50,7 +50,7 @@ _REDUCING = frozenset({"max", "min", "sum", "mean", "prod", "std", "var", "all",
 
 
 def constant(value: object) -> Value:
-    """The value of a literal."""
+    """Return the value of a literal."""
     if isinstance(value, bool):
         return Value(Kind.NUMBER, dtype="bool", literal=value)
     if isinstance(value, int):
@@ -63,7 +63,7 @@ def constant(value: object) -> Value:
 
 
 def unary(op: ast.unaryop, operand: Value) -> Value:
-    """The value of a unary operation."""
+    """Return the value of a unary operation."""
     if isinstance(op, ast.Not):
         return BOOL
     if isinstance(op, ast.USub) and isinstance(operand.literal, (int, float)):
@@ -74,7 +74,7 @@ def unary(op: ast.unaryop, operand: Value) -> Value:
 
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
-    """The value of a binary operation."""
+    """Return the value of a binary operation."""
     kinds = {left.kind, right.kind}
     if Kind.TENSOR in kinds:
         return _on_tensors(op, left, right)
@@ -107,7 +107,7 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
 
 
 def in_place(op: ast.operator, target: Value, operand: Value) -> Value:
-    """The value of a name after ``target op= operand``: a tensor is changed where it lies."""
+    """Return the value of a name after ``target op= operand``: a tensor is changed where it lies."""
     result = binary(op, target, operand)
     if target.kind is not Kind.TENSOR or result.kind is not Kind.TENSOR or isinstance(op, ast.MatMult):
         return result
@@ -135,7 +135,7 @@ def _still_widened(source: Value, dtype: str | None) -> str:
 
 
 def of_host(name: str, node: ast.Call, of: Of) -> Value:
-    """What a method gives of something whose tensors lie on the host: a tensor there, or a part of it."""
+    """Return the result of a method of an object whose tensors are on the host: a tensor there, or a part of it."""
     result = untyped_method(name, node, of)
     if name in ("cuda", "to"):
         return result
@@ -148,7 +148,7 @@ def of_host(name: str, node: ast.Call, of: Of) -> Value:
 
 
 def unpack(value: Value, step: int) -> Value:
-    """One element of an unpacked value; -1 stands for what comes after a starred target."""
+    """Return one element of an unpacked value; -1 stands for what comes after a starred target."""
     if step < 0:
         return UNKNOWN
     if value.kind is Kind.TUPLE:
@@ -157,12 +157,12 @@ def unpack(value: Value, step: int) -> Value:
 
 
 def by_name(name: str) -> Value:
-    """A value of unknown origin that is called a device is one, by universal convention."""
+    """Return a device for a value of unknown origin that is called one, by universal convention."""
     return Value(Kind.DEVICE) if _DEVICE_NAME.match(name) else UNKNOWN
 
 
 def foreign_instance(name: str) -> Value | None:
-    """An instance of what is spelled like a class of a library, ``None`` for other names.
+    """Return an instance of what is spelled like a class of a library, ``None`` for other names.
 
     It is known not to be the project's; the libraries' environments are known to be environments.
     """
@@ -176,7 +176,7 @@ def foreign_instance(name: str) -> Value | None:
 
 
 def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
-    """What a method returns whatever it is called on: names that only tensors or arrays have."""
+    """Return what a method returns whatever it is called on: names that only tensors or arrays have."""
     if name == "astype":
         return arrays.ndarray_method(name, NDARRAY, node, of)
     methods = {
@@ -233,7 +233,7 @@ def _gathers(name: str, node: ast.Call) -> bool:
 
 
 def gathered(given: Value) -> Value:
-    """What a collective makes of a value: the tensors of all processes, or their mean."""
+    """Return the result of a collective: the tensors of all processes, or their mean."""
     if given.kind is Kind.TENSOR:
         return Value(Kind.TENSOR, dtype=given.dtype, inexact=given.inexact)
     if given.kind in (Kind.DICT, Kind.TUPLE) and given.items:
@@ -243,7 +243,7 @@ def gathered(given: Value) -> Value:
 
 
 def compare(node: ast.Compare, operands: list[Value]) -> Value:
-    """The value of a comparison of these operands."""
+    """Return the value of a comparison of these operands."""
     if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
         return BOOL
     kinds = {v.kind for v in operands}
@@ -260,7 +260,7 @@ def compare(node: ast.Compare, operands: list[Value]) -> Value:
 
 
 def mapping(node: ast.Dict, values: list[Value | None]) -> Value | None:
-    """A dict display: with literal keys one item each, else one for all elements."""
+    """Return a dict display: with literal keys one item each, else one for all elements."""
     keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
     if len(keys) == len(node.keys) == len(set(keys)):
         if any(value is None for value in values):
@@ -284,14 +284,14 @@ def _spread(node: ast.Dict, values: list[Value | None]) -> Value:
 
 
 def formatted(node: ast.JoinedStr) -> Value:
-    """An f-string; ``f"cuda:{index}"`` names an accelerator."""
+    """Return an f-string; ``f"cuda:{index}"`` names an accelerator."""
     first = node.values[0] if node.values else None
     start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
     return replace(STRING, device=device_called(start) if ":" in start else Device.UNKNOWN)
 
 
 def listed(elements: list[Value | None]) -> Value | None:
-    """The list display of these elements, ``None`` when nothing is known of them yet."""
+    """Return the list display of these elements, ``None`` when nothing is known of them yet."""
     if not elements:
         return Value(Kind.LIST)
     element = join(elements)
@@ -299,10 +299,10 @@ def listed(elements: list[Value | None]) -> Value | None:
 
 
 def first(value: Value) -> Value:
-    """The first element of a tuple."""
+    """Return the first element of a tuple."""
     return value.items[0] if value.kind is Kind.TUPLE and value.items else UNKNOWN
 
 
 def is_slice(index: ast.expr) -> bool:
-    """Whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
+    """Return whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
     return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)

@@ -10,7 +10,7 @@ from torchlint.rule import Kind, Value
 
 
 def shape_rank(rule: str, last: str, call: ast.Call, of: Of) -> int | None:
-    """The rank that the size arguments of a creator give."""
+    """Return the rank that the size arguments of a creator give."""
     if starred(call):
         return None
     if rule == "arange" or last in ("linspace", "logspace", "randperm", "hann_window"):
@@ -24,7 +24,7 @@ def shape_rank(rule: str, last: str, call: ast.Call, of: Of) -> int | None:
 
 
 def rank_of_sizes(sizes: Sequence[ast.expr], of: Of) -> int | None:
-    """How many dimensions sizes name, given one by one or as one tuple."""
+    """Return how many dimensions sizes name, given one by one or as one tuple."""
     values = [of(size) for size in sizes]
     if len(values) == 1 and values[0].kind is Kind.TUPLE and not values[0].keys:
         return len(values[0].items)
@@ -35,7 +35,7 @@ def rank_of_sizes(sizes: Sequence[ast.expr], of: Of) -> int | None:
 
 
 def nested(source: Value) -> int | None:
-    """The rank of what nested lists of numbers become."""
+    """Return the rank of nested lists of numbers as a tensor."""
     rank = 0
     while source.kind in (Kind.LIST, Kind.TUPLE):
         rank += 1
@@ -47,7 +47,7 @@ def nested(source: Value) -> int | None:
 
 
 def broadcast(values: Sequence[Value]) -> int | None:
-    """The rank of an elementwise result, ``None`` when that of an operand is not known."""
+    """Return the rank of an elementwise result, ``None`` when that of an operand is not known."""
     ranks = [v.rank if v.kind is Kind.TENSOR else 0 for v in values if v.kind is not Kind.NONE]
     scalars = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR, Kind.NONE) for v in values)
     known = [rank for rank in ranks if rank is not None]
@@ -55,7 +55,7 @@ def broadcast(values: Sequence[Value]) -> int | None:
 
 
 def rank_without(rank: int | None, dim: Value, kept: bool, whole: bool) -> int | None:
-    """The rank of what is reduced over a dimension, or over all of them."""
+    """Return the rank of what is reduced over a dimension, or over all of them."""
     if whole or rank == 0:
         return 0
     if dim.kind is Kind.NONE:

@@ -19,7 +19,7 @@ Of = Callable[[ast.expr], Value]
 
 @cache
 def table() -> dict[str, Any]:
-    """The signature table as stored: groups of function and method names by what they return."""
+    """Return the signature table as stored: groups of function and method names by what they return."""
     text = (Path(__file__).parent.parent / "tables" / "signatures.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
@@ -27,7 +27,7 @@ def table() -> dict[str, Any]:
 
 @cache
 def rules(*path: str) -> dict[str, str]:
-    """Name → rule, from a group of the table that lists names by rule."""
+    """Return the rule of each name, from a group of the table that lists names by rule."""
     group: Any = table()
     for part in path:
         group = group[part]
@@ -35,34 +35,34 @@ def rules(*path: str) -> dict[str, str]:
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """A keyword argument of a call."""
+    """Return a keyword argument of a call."""
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """An argument by position or keyword; ``None`` when absent or behind a star."""
+    """Return an argument by position or keyword; ``None`` when absent or behind a star."""
     if position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
         return call.args[position]
     return keyword(call, name)
 
 
 def is_true(node: ast.expr | None) -> bool:
-    """Whether an option is given and may be on: anything but ``False``, ``0`` and ``None``."""
+    """Return whether an option is given and may be on: anything but ``False``, ``0`` and ``None``."""
     return node is not None and not (isinstance(node, ast.Constant) and not node.value)
 
 
 def starred(call: ast.Call) -> bool:
-    """Whether star arguments hide what a call passes."""
+    """Return whether star arguments hide what a call passes."""
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
 
 
 def operands(call: ast.Call, of: Of) -> list[Value]:
-    """The values of all arguments that are not hidden behind a star."""
+    """Return the values of all arguments that are not hidden behind a star."""
     return [of(arg) for arg in arguments_of(call) if not isinstance(arg, ast.Starred)]
 
 
 def dtype_of(value: Value) -> str | None:
-    """The dtype that a ``dtype=`` argument names."""
+    """Return the dtype that a ``dtype=`` argument names."""
     if value.kind is Kind.DTYPE:
         return value.dtype
     if value.kind is Kind.STRING and isinstance(value.literal, str):
@@ -74,18 +74,18 @@ def dtype_of(value: Value) -> str | None:
 
 
 def names_objects(node: ast.expr, of: Of) -> bool:
-    """Whether a ``dtype=`` argument of NumPy makes an array of objects, which holds anything, as a list does."""
+    """Return whether a ``dtype=`` argument of NumPy makes an array of objects, which holds anything, as a list does."""
     name = last_name(node)
     return name in ("object", "object_") or of(node).literal in ("O", "object")
 
 
 def device_of(value: Value) -> Device:
-    """The device that a ``device=`` argument names."""
+    """Return the device that a ``device=`` argument names."""
     return value.device if value.kind in (Kind.DEVICE, Kind.STRING) else Device.UNKNOWN
 
 
 def device_called(name: str) -> Device:
-    """The device that a string names: ``"cpu"``, ``"cuda:0"``, ``"mps"``."""
+    """Return the device that a string names: ``"cpu"``, ``"cuda:0"``, ``"mps"``."""
     if name == "cpu":
         return Device.CPU
     return Device.CUDA if name.partition(":")[0] in ("cuda", "mps", "xpu", "hpu", "npu") else Device.UNKNOWN

@@ -15,7 +15,7 @@ _ACTIONS = ("action_space", "single_action_space")
 
 
 def made(name: str, call: ast.Call, of: Of) -> Value | None:
-    """An environment made by name, or a space; ``None`` for other calls."""
+    """Return an environment made by name, or a space; ``None`` for other calls."""
     head, _, last = name.partition(".")
     if head not in _ROOTS:
         return None
@@ -42,7 +42,7 @@ def _observed(made_of: str) -> Value:
 
 
 def space_of(kind: str, call: ast.Call, of: Of) -> Value:
-    """A space: its class, and of arrays the dtype and the rank that its shape gives."""
+    """Return a space: its class, and of arrays the dtype and the rank that its shape gives."""
     dtype: str | None = table()["spaces"]["classes"][kind] or None
     position = {"Box": 3, "Discrete": -1, "MultiDiscrete": 1}.get(kind, -1)
     told = argument(call, position, "dtype") if position >= 0 else None
@@ -55,12 +55,12 @@ def space_of(kind: str, call: ast.Call, of: Of) -> Value:
 
 
 def is_space(value: Value) -> bool:
-    """Whether a value is a space."""
+    """Return whether a value is a space."""
     return value.kind is Kind.INSTANCE and value.name.startswith("gymnasium.spaces.")
 
 
 def sample(space: Value) -> Value:
-    """What a space holds: an array, or a number of NumPy."""
+    """Return what a space holds: an array, or a number of NumPy."""
     if space.name.endswith(".Discrete"):
         return Value(Kind.SCALAR, dtype="int64")
     if space.name.endswith((".Box", ".MultiBinary", ".MultiDiscrete")):
@@ -69,7 +69,7 @@ def sample(space: Value) -> Value:
 
 
 def space_attribute(space: Value, name: str) -> Value:
-    """An attribute of a space."""
+    """Return an attribute of a space."""
     if name == "shape":
         return tuple_of(*[INT] * space.rank) if space.rank else list_of(INT)
     if name in ("low", "high"):
@@ -80,12 +80,12 @@ def space_attribute(space: Value, name: str) -> Value:
 
 
 def returns_arrays(env: Value) -> bool:
-    """Whether an environment is proven to return arrays: a library's own, not what is only called an environment."""
+    """Return whether an environment is proven to return arrays: one of a library, not one that is only called so."""
     return env.name.partition(".")[0] in ("gym", "gymnasium")
 
 
 def env_attribute(env: Value, name: str) -> Value:
-    """An attribute of an environment of a library."""
+    """Return an attribute of an environment of a library."""
     if name in _SPACES and env.items:
         return env.items[0]
     if name in (*_SPACES, *_ACTIONS):
@@ -96,7 +96,7 @@ def env_attribute(env: Value, name: str) -> Value:
 
 
 def env_method(env: Value, method: str, use: ast.AST | None) -> Value:
-    """What a Gym or Gymnasium environment returns: observations are arrays.
+    """Return what a Gym or Gymnasium environment returns: observations are arrays.
 
     Of what is only called an environment, a step gives a tuple only where the code takes it apart.
     """

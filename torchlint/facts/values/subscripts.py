@@ -16,7 +16,7 @@ _MASK = Word("mask")
 
 
 def tensor_indices(values: Values, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
-    """The parts of an index that are tensors."""
+    """Yield the parts of an index that are tensors."""
     for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
         if not isinstance(part, (ast.Slice, ast.Constant)):
             value = as_index(values, facts, part)
@@ -25,7 +25,7 @@ def tensor_indices(values: Values, facts: FileFacts, node: ast.Subscript) -> Ite
 
 
 def as_index(values: Values, facts: FileFacts, part: ast.expr) -> Value:
-    """What is known of a part of an index: a tensor of unknown dtype that is called a mask is taken for one."""
+    """Return what is known of a part of an index; a tensor of unknown dtype with the name of a mask counts as one."""
     value = values.of(facts, part)
     if value.kind is Kind.TENSOR and _is_called_mask(part, value):
         return values.guess(replace(value, dtype="bool"), value)
@@ -37,7 +37,7 @@ def _is_called_mask(index: ast.expr, value: Value) -> bool:
 
 
 def tensor_bounds(values: Values, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
-    """The bounds of slices in an index that are proven tensors, also where arithmetic makes them: ``x[: n[i] - 1]``."""
+    """Yield the bounds of slices that are proven tensors, also through arithmetic: ``x[: n[i] - 1]``."""
     for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
         for bound in (part.lower, part.upper) if isinstance(part, ast.Slice) else ():
             if bound is not None and not isinstance(bound, ast.Constant):

@@ -11,12 +11,12 @@ TENSORDICT = Value(Kind.INSTANCE, name="tensordict.TensorDict")
 
 
 def is_class(name: str) -> bool:
-    """Whether a qualified name outside the project is a TensorDict class."""
+    """Return whether a qualified name outside the project is a TensorDict class."""
     return "tensordict" in name and name.rpartition(".")[2] in table()["tensordict"]["classes"]
 
 
 def made(name: str, call: ast.Call, of: Of) -> Value | None:
-    """A TensorDict, or a spec of one of its entries with the dtype it promises; ``None`` for other calls."""
+    """Return a TensorDict, or a spec of one of its entries with the dtype it promises; ``None`` for other calls."""
     if is_class(name):
         return TENSORDICT
     last = name.rpartition(".")[2]
@@ -28,17 +28,17 @@ def made(name: str, call: ast.Call, of: Of) -> Value | None:
 
 
 def method(name: str) -> Value:
-    """What a method of a TensorDict gives that takes no key."""
+    """Return what a method of a TensorDict gives that takes no key."""
     return TENSORDICT if name in table()["tensordict"]["same"] else UNKNOWN
 
 
 def is_composite(name: str) -> bool:
-    """Whether a qualified name is that of a spec with entries by keyword."""
+    """Return whether a qualified name is that of a spec with entries by keyword."""
     return name.startswith("torchrl.") and name.rpartition(".")[2] in table()["tensordict"]["composites"]
 
 
 def promised(spec: Value) -> Value | None:
-    """The tensor that a spec promises, ``None`` where it is none or its dtype is not known."""
+    """Return the tensor that a spec promises, ``None`` where it is none or its dtype is not known."""
     if spec.kind is Kind.INSTANCE and spec.name.startswith("torchrl.data.") and spec.dtype is not None:
         return Value(Kind.TENSOR, dtype=spec.dtype)
     return None

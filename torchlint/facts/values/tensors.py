@@ -39,7 +39,7 @@ WHOLE_LOSSES = frozenset({"l1_loss", "L1Loss", "hinge_embedding_loss", "HingeEmb
 
 
 def meeting(values: Sequence[Value]) -> Device:
-    """The device of a result, from its tensor operands: CPU only when all of them are.
+    """Return the device of a result, from its tensor operands: CPU only when all of them are.
 
     A number as a tensor on the host may stand beside tensors on an accelerator, nothing else may.
     """
@@ -54,7 +54,7 @@ def meeting(values: Sequence[Value]) -> Device:
 
 
 def fresh(value: Value) -> Value:
-    """A new tensor: on the host its memory is pageable."""
+    """Return a new tensor: on the host its memory is pageable."""
     return replace(value, pinned=False if value.device is Device.CPU else None, widened="", literal=None)
 
 
@@ -62,7 +62,7 @@ def fresh(value: Value) -> Value:
 
 
 def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
-    """Value of a call of a function of torch, ``None`` when the table does not have it."""
+    """Return the value of a call of a function of torch, ``None`` when the table does not have it."""
     module, _, last = name.rpartition(".")
     if module in ("torch.nn.functional", "torch.special"):
         return functional(last, call, of)
@@ -108,7 +108,7 @@ def _of_torch(last: str, call: ast.Call, of: Of) -> Value | None:
 
 
 def functional(last: str, call: ast.Call, of: Of) -> Value | None:
-    """Value of a function of ``torch.nn.functional``."""
+    """Return the value of a function of ``torch.nn.functional``."""
     rule = rules("functional").get(last)
     if rule is None:
         return None
@@ -128,7 +128,10 @@ def functional(last: str, call: ast.Call, of: Of) -> Value | None:
 
 
 def loss_value(name: str, call: ast.Call, of: Of, where: Device) -> Value:
-    """The value of a loss, of rank 0 unless it is told not to reduce; most losses are of floating-point numbers."""
+    """Return the value of a loss, of rank 0 unless it is told not to reduce.
+
+    Most losses are of floating-point numbers.
+    """
     reduction = keyword(call, "reduction")
     kind = "mean" if reduction is None else of(reduction).literal
     whole = kind in ("mean", "sum", "batchmean") and keyword(call, "reduce") is None and not starred(call)
@@ -248,7 +251,10 @@ def _joined(last: str, call: ast.Call, of: Of) -> Value:
 
 
 def operate(rule: str, name: str, source: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value | None:
-    """Value of an operation on ``source`` by its rule of the table; ``rest`` are its other positional arguments."""
+    """Return the value of an operation on ``source`` by its rule of the table.
+
+    ``rest`` are its other positional arguments.
+    """
     result = _operated(rule, name, source, call, rest, of)
     told = keyword(call, "dtype")
     if told is None or result is None or result.kind is not Kind.TENSOR:
@@ -360,7 +366,7 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
 
 
 def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
-    """Value of ``tensor.name(...)``."""
+    """Return the value of ``tensor.name(...)``."""
     if name in ("to", "type", "cuda", "cpu", "type_as"):
         return _moved(name, source, call, of)
     if name in table()["tensor_methods"]["cast"]:
@@ -394,7 +400,7 @@ def _method_rules() -> dict[str, str]:
 
 
 def cast_here(source: Value, dtype: str | None) -> Value:
-    """A tensor in another dtype, where it lies; one that changes is a new one."""
+    """Return a tensor in another dtype, where it lies; one that changes is a new one."""
     result = cast(source, dtype)
     if dtype == source.dtype and dtype is not None:
         return result
@@ -432,7 +438,10 @@ def _at(source: Value, device: Device) -> Value:
 
 
 def tensor_item(source: Value, indices: Sequence[Value | None]) -> Value:
-    """What indexing a tensor gives; ``None`` stands for a slice. Indexing by tensors and lists makes a new tensor."""
+    """Return what indexing a tensor gives; ``None`` stands for a slice.
+
+    Indexing by tensors and lists makes a new tensor.
+    """
     advanced = any(v is not None and v.kind in (Kind.TENSOR, Kind.NDARRAY, Kind.LIST) for v in indices)
     unknown = any(v is not None and v.kind in (Kind.UNKNOWN, Kind.ITEM) for v in indices)
     rank = source.rank
@@ -456,7 +465,7 @@ def tensor_item(source: Value, indices: Sequence[Value | None]) -> Value:
 
 
 def tensor_attribute(name: str, source: Value) -> Value:
-    """Value of ``tensor.name``."""
+    """Return the value of ``tensor.name``."""
     rule = table()["attributes"]["tensor"].get(name)
     if rule == "dtype":
         return Value(Kind.DTYPE, dtype=source.dtype)

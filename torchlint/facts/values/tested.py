@@ -44,25 +44,25 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
 
 
 def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
-    """Whether a test has found out before a name is read that it is not a tensor: ``if is_tensor(x): return ...``."""
+    """Return whether a test before a read proves that a name is not a tensor: ``if is_tensor(x): return ...``."""
     conditions = (*arms(facts, node), *_left_before(facts, node))
     return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
 
 
 def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
-    """Whether a name is read in a branch for tensors: ``if isinstance(x, torch.Tensor): x = x.item()``."""
+    """Return whether a name is read in a branch for tensors: ``if isinstance(x, torch.Tensor): x = x.item()``."""
     return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in arms(facts, node))
 
 
 def names_asked(function: Scope) -> frozenset[str]:
-    """The names of a function of which a call may ask whether they are tensors."""
+    """Return the names of a function of which a call may ask whether they are tensors."""
     asking = (call for call in function.calls if getattr(call.func, "id", getattr(call.func, "attr", "")) in _ASKING)
     firsts = (call.args[0] for call in asking if call.args)
     return frozenset(first.id for first in firsts if isinstance(first, ast.Name))
 
 
 def arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
-    """Give the conditions around a node in its function, with their truth values there."""
+    """Yield the conditions around a node in its function, with their truth values there."""
     for child, parent in facts.climb(node, *OUTSIDE):
         if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
             body = parent.body if isinstance(parent.body, list) else [parent.body]

@@ -17,7 +17,7 @@ UNBIASED = "unbiased"
 
 
 def distribution(last: str, call: ast.Call, of: Of) -> Value:
-    """A distribution: its class, and where its parameters lie, in which dtype and of which rank."""
+    """Return a distribution: its class, and where its parameters lie, in which dtype and of which rank."""
     values = [v for v in operands(call, of) if v.kind in (Kind.TENSOR, Kind.DISTRIBUTION)]
     first = values[0] if values else TENSOR
     where = meeting([v if v.kind is Kind.TENSOR else replace(v, kind=Kind.TENSOR) for v in values])
@@ -26,7 +26,7 @@ def distribution(last: str, call: ast.Call, of: Of) -> Value:
 
 
 def distribution_method(name: str, source: Value, call: ast.Call) -> Value:
-    """Value of ``distribution.name(...)``."""
+    """Return the value of ``distribution.name(...)``."""
     if name not in table()["distribution_methods"]["tensor"]:
         return UNKNOWN
     whole = source.name == "Categorical"
@@ -43,13 +43,13 @@ def distribution_method(name: str, source: Value, call: ast.Call) -> Value:
 
 
 def distribution_attribute(name: str, source: Value) -> Value:
-    """Value of ``distribution.name``."""
+    """Return the value of ``distribution.name``."""
     tensors = table()["distribution_methods"]["tensor_attributes"]
     return Value(Kind.TENSOR, device=source.device) if name in tensors else UNKNOWN
 
 
 def module_call(last: str, module: Value) -> Value:
-    """What a module of ``torch.nn`` gives, where the module lies.
+    """Return what a module of ``torch.nn`` gives, where the module lies.
 
     Its inputs are not asked: networks, replay and rollout would all become one circle of questions.
     """
@@ -63,7 +63,7 @@ def module_call(last: str, module: Value) -> Value:
 
 
 def made_module(name: str, call: ast.Call, of: Of) -> Value:
-    """A module of ``torch.nn``; one that may not reduce its losses says so, and one that has no bias."""
+    """Return a module of ``torch.nn``; one that may not reduce its losses says so, and one that has no bias."""
     if any(keyword.arg == "bias" and _is_false(of(keyword.value)) for keyword in call.keywords):
         return Value(Kind.MODULE, name=name, literal=UNBIASED)
     reduced = loss_value(name, call, of, Device.UNKNOWN).rank == 0
@@ -75,7 +75,7 @@ def _is_false(value: Value) -> bool:
 
 
 def module_moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:
-    """A module after ``.to(device)``, ``.cuda()``, ``.eval()``, ...: itself."""
+    """Return a module after ``.to(device)``, ``.cuda()``, ``.eval()``, ...: itself."""
     if name in ("cpu", "cuda"):
         return replace(source, device=Device.CPU if name == "cpu" else Device.CUDA)
     if name == "to" and source.kind is Kind.MODULE and call.args:
@@ -86,7 +86,7 @@ def module_moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:
 
 
 def on_device(result: Value, device: Device) -> Value:
-    """The result of a module that lies on a device: there, where nothing else is known."""
+    """Return the result of a module that lies on a device: there, where nothing else is known."""
     if device is Device.UNKNOWN:
         return result
     if result.kind is Kind.TENSOR and result.device is Device.UNKNOWN:

@@ -37,7 +37,10 @@ def _table() -> _TorchTable:
 
 
 def backend_has(name: str) -> bool | None:
-    """Whether a supported torch has an attribute of a backend, by qualified name; ``None``: the module is unknown."""
+    """Return whether a supported torch has an attribute of a backend, by qualified name.
+
+    ``None`` means that the module is unknown.
+    """
     module, _, attribute = name.rpartition(".")
     known = _table()["backends"].get(module)
     return None if known is None else attribute.startswith("_") or attribute in known
@@ -45,13 +48,13 @@ def backend_has(name: str) -> bool | None:
 
 @lru_cache(maxsize=1)
 def loading() -> frozenset[str]:
-    """Packages that import torch as soon as they are imported, torch itself among them."""
+    """Return the packages that import torch when they are imported, torch itself among them."""
     return frozenset(_table()["loading"])
 
 
 @lru_cache(maxsize=1)
 def starting_cuda() -> frozenset[str]:
-    """Qualified names of functions that start CUDA in the process."""
+    """Return the qualified names of functions that start CUDA in the process."""
     return frozenset(_table()["starting_cuda"])
 
 
@@ -63,12 +66,12 @@ def _methods() -> Mapping[str, tuple[int, list[str]] | None]:
 
 
 def is_method(name: str) -> bool:
-    """Whether a class of torch has a method of that name."""
+    """Return whether a class of torch has a method of that name."""
     return name in _methods()
 
 
 def may_call(name: str, call: ast.Call) -> bool:
-    """Whether a call has arguments that a method of that name takes of one of the classes of torch that have it."""
+    """Return whether the arguments of a call fit a method of that name of one of the classes of torch that have it."""
     if not is_method(name):
         return False
     taken = _methods()[name]

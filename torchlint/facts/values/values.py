@@ -83,7 +83,7 @@ class Values(Fact):
         self._registering = Registering(self.project)
 
     def again(self, callers: Mapping[Scope, list[Caller]], *, provisional: bool = False) -> Values:
-        """Values of the same project for more callers; what rests on no caller is not found out again."""
+        """Return the values of the same project for more callers; what depends on no caller is kept."""
         values = Values(self.project, callers, provisional, _arrays=self._arrays)
         values._ask.annotations = self._ask.annotations
         values._ask.guessed = self._ask.guessed
@@ -92,7 +92,7 @@ class Values(Fact):
         return values
 
     def edited(self, project: Project, callers: Mapping[Scope, list[Caller]], edits: FileEdits) -> Values:
-        """Values of a project in which files were edited; answers about the rest are kept as they were.
+        """Return the values of a project after edits of files; answers about the rest are kept.
 
         They may rest on what the edit changed, so they are no proof.
         """
@@ -111,7 +111,7 @@ class Values(Fact):
         return self._ask.guess(value) if self.guesses else otherwise
 
     def proven(self, weak: Container[ast.Call]) -> Values:
-        """The values of the same project without any guess: what a safe fix may rest on.
+        """Return the values of the same project without any guess: what a safe fix may rest on.
 
         Of a function that a ``weak`` call may reach, one that is linked by the name of a method alone, not all callers
         are known, so its parameters may be anything.
@@ -124,11 +124,11 @@ class Values(Fact):
         return self._like(Values(self.project, known, guesses=False, note=self.note))
 
     def seeing(self, seen: Mapping[ast.expr, Value]) -> Values:
-        """The values of the same project with what a run showed of expressions."""
+        """Return the values of the same project with what a run showed of expressions."""
         return self._like(Values(self.project, self.callers, guesses=self.guesses, seen=seen))
 
     def noting(self, note: Callable[[FileFacts, ast.expr, Value], None]) -> Values:
-        """The same values, which say of what they are asked, and so do those without guesses."""
+        """Return the same values, which note the questions asked of them, as do those without guesses."""
         return self._like(Values(self.project, self.callers, guesses=self.guesses, note=note))
 
     def _like(self, values: Values) -> Values:
@@ -141,32 +141,32 @@ class Values(Fact):
         return self._ask.annotations
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
-        """What is known of an expression."""
+        """Return what is known of an expression."""
         found = self._ask.value(facts, node) or UNKNOWN
         if self.note is not None:
             self.note(facts, node, found)
         return found
 
     def handed(self, facts: FileFacts, name: ast.Name) -> frozenset[Kind]:
-        """Kinds of what callers give a parameter where it is read under its name; none of any other name."""
+        """Return the kinds of the arguments of a parameter where its name is read; none for any other name."""
         parameter = self.project.reaching(facts, name).parameter
         calls = arguments(self.callers, parameter.scope, name.id) if parameter is not None else ()
         return frozenset(self.of(caller.facts, node).kind for caller, node in calls if node is not None)
 
     def row(self, facts: FileFacts, call: ast.Call) -> Row:
-        """Get what the rows that a project adds say of a call, empty where they say nothing."""
+        """Return what the rows that a project adds say of a call, empty where they say nothing."""
         return row_of(self.project, facts, call, lambda node: self.of(facts, node))
 
     def returned(self, function: Scope) -> Value:
-        """What a call of a project function gives."""
+        """Return what a call of a project function gives."""
         return self._ask.solver.ask(function) or UNKNOWN
 
     def attribute(self, cls: str, name: str) -> Value:
-        """What ``instance.name`` is for an instance of a project class."""
+        """Return what ``instance.name`` is for an instance of a project class."""
         return self._ask.attribute(cls, name) or UNKNOWN
 
     def outside(self, cls: str, name: str) -> Iterator[AttributeStore]:
-        """Assignments to an attribute of what is known to be an instance of a class, or of a relative."""
+        """Yield the assignments to an attribute from outside of an instance of a class or of a relative."""
         return self._attributes.outside(cls, name)
 
     # questions: what a function returns, what an expression or a binding is, what an attribute of a class is ----------
