@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torchlint import cst
 from torchlint.rule import (
@@ -258,7 +259,7 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
             ahead=((found.first, found.rows.replace(TORCH, torch)),) if found.rows else (),
             assumes=found.doubt,
             imports=imports,
-            instead=fix,
+            instead=fix and replace(fix, less=True),
         )
     each = reads_each(site, call)
     if each is not None:
@@ -278,7 +279,7 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
         may_change=later.changes,
         assumes=later.doubt,
         imports=imports if rows != later.rows else (),
-        instead=fix,
+        instead=fix and replace(fix, less=True),
     )
     return fix, "list-of-losses" if Change.MEMORY in later.changes else ""
 

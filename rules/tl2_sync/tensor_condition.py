@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import (
     Call,
     Change,
-    Device,
     Example,
-    Fix,
     Found,
     Frequency,
     Input,
@@ -21,10 +19,10 @@ from torchlint.rule import (
     Rule,
     Site,
 )
-from torchlint.rule.build import expression, in_place_of, source
 
 from ._debug_checks import VARIABLE, behind_a_flag
-from ._tensor_condition import Tests, Truths
+from ._joined_tests import joined, leaves_of, on_device, reads, reads_somewhere
+from ._tensor_condition import Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _TRUTHS = frozenset({"builtins.any", "builtins.all"})
@@ -168,13 +166,13 @@ class TensorCondition(Rule):
             return
         if isinstance(node, cst.Call) and (what := _read_by(site, node)):
             yield Report(node, _MESSAGE.format(what=what, better=_BETTER_FOR.get(what, _KEEP)))
-        elif _asked(site, node) and _reads(site, node) and _comes_first(site, node):
+        elif _asked(site, node) and reads(site, node) and _comes_first(site, node):
             purpose = site.flow.purpose()
             message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[purpose])
-            fix = None if site.compiling.scripted() else _joined(site, node)
+            fix = None if site.compiling.scripted() else joined(site, node)
             check = _check(site, node) if purpose is Purpose.RAISE else None
             if check is not None and fix is None:
-                fix = behind_a_flag(site, check, _reads_somewhere, VARIABLE.of(self.given))
+                fix = behind_a_flag(site, check, reads_somewhere, VARIABLE.of(self.given))
             yield Report(node, message, fix)
 
 
@@ -202,7 +200,7 @@ def _read_by(site: Site, call: cst.Call) -> str:
     name = site.names.of(call.func)
     if name not in _CHOICES and name not in _TRUTHS and name not in _MATH and name != "builtins.bool":
         return ""
-    if not any(_on_device(site, argument.value) for argument in call.args if not argument.star):
+    if not any(on_device(site, argument.value) for argument in call.args if not argument.star):
         return ""
     if name in _CHOICES:
         return _CHOSEN
@@ -211,32 +209,12 @@ def _read_by(site: Site, call: cst.Call) -> str:
     return "the truth value of a tensor" if name == "builtins.bool" else "a Python number made of a tensor"
 
 
-def _on_device(site: Site, node: cst.CSTNode) -> bool:
-    """Whether an expression is a tensor that is not proven to be on the host."""
-    value = site.values.of(node)
-    return value.kind is Kind.TENSOR and value.device is not Device.CPU
-
-
 def _check(site: Site, node: cst.CSTNode) -> cst.If | cst.Assert | None:
     """The statement that a condition, or a part of one, decides."""
     parent = site.parent(node)
     while isinstance(parent, (cst.BooleanOperation, cst.UnaryOperation)):
         parent = site.parent(parent)
     return parent if isinstance(parent, (cst.If, cst.Assert)) else None
-
-
-def _reads_somewhere(site: Site, node: cst.CSTNode) -> bool:
-    """Whether the truth of an expression, or of a part of it, is that of a tensor."""
-    return any(_reads(site, leaf) for leaf in _operands(node))
-
-
-def _reads(site: Site, node: cst.CSTNode) -> bool:
-    """Whether the truth of an expression is that of a tensor, or of a search in one."""
-    if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
-        # A text is not an element of a tensor: what it is looked for in is a mapping, the output of a model.
-        sought = site.values.of(node.left).kind is not Kind.STRING
-        return sought and _on_device(site, node.comparisons[0].comparator)
-    return _on_device(site, node)
 
 
 def _asked(site: Site, node: cst.CSTNode) -> bool:
@@ -262,104 +240,4 @@ def _comes_first(site: Site, node: cst.CSTNode) -> bool:
         isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not)
     ):
         top, parent = parent, site.parent(parent)
-    return next(leaf for leaf in _operands(top) if leaf is node or _reads(site, leaf)) is node
-
-
-def _operands(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    match node:
-        case cst.BooleanOperation(left=left, right=right):
-            yield from _operands(left)
-            yield from _operands(right)
-        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
-            yield from _operands(expression)
-        case _:
-            yield node
-
-
-# several tests with one read -----------------------------------------------------------------------------------------
-
-
-def _joined(site: Site, node: cst.BaseExpression) -> Fix | None:
-    """The tests of an ``and`` or ``or`` joined on the device from a first one on, as far as that changes nothing."""
-    child, top = node, site.parent(node)
-    if isinstance(top, cst.UnaryOperation):
-        child, top = top, site.parent(top)
-    if not isinstance(top, cst.BooleanOperation):
-        return None
-    kind = type(top.operator)
-    while not child.lpar and isinstance(above := site.parent(top), cst.BooleanOperation):
-        if top.lpar or not isinstance(above.operator, kind):
-            break
-        top = above
-    operands = list(_chain(top, kind))
-    first = operands.index(child)
-    last = first
-    while last < len(operands) and _is_joinable(site, operands[last], operands[first:last]):
-        last += 1
-    if last - first < 2:
-        return None
-    sign = cst.BitOr() if kind is cst.Or else cst.BitAnd()
-    joined = _on_device_truth(site, operands[first])
-    for operand in operands[first + 1 : last]:
-        joined = cst.BinaryOperation(joined, sign, _on_device_truth(site, operand))
-    new: cst.BaseExpression = joined
-    if first:
-        new = cst.BooleanOperation(_folded(operands[:first], top.operator), top.operator, new)
-    new = _folded([new, *operands[last:]], top.operator)
-    return Fix(message="read these tests at once", replace=((top, in_place_of(top, new)),))
-
-
-def _chain(node: cst.BaseExpression, kind: type[cst.BaseBooleanOp]) -> Iterator[cst.BaseExpression]:
-    """The operands of a chain of one operator, in order."""
-    if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, kind):
-        left = node.left
-        if isinstance(left, cst.BooleanOperation) and left.lpar:
-            yield left
-        else:
-            yield from _chain(left, kind)
-        yield node.right
-    else:
-        yield node
-
-
-def _is_joinable(site: Site, operand: cst.BaseExpression, before: Sequence[cst.BaseExpression]) -> bool:
-    """Whether an operand is one truth on the device that may be computed although those before it decide already."""
-    tests = site.fact(Tests)
-    twin = site.expression(_asked_for(operand))
-    if twin is None or not _reads(site, _asked_for(operand)) or not tests.is_truth(site.file, twin):
-        return False
-    if not before:
-        return True
-    read = site.expression(_asked_for(before[0]))
-    known = frozenset() if read is None else tests.names(read)
-    return tests.is_harmless(site.file, twin, known)
-
-
-def _asked_for(operand: cst.BaseExpression) -> cst.BaseExpression:
-    """What is asked for its truth: ``x`` of ``not x``."""
-    negated = isinstance(operand, cst.UnaryOperation) and isinstance(operand.operator, cst.Not)
-    return operand.expression if negated and isinstance(operand, cst.UnaryOperation) else operand
-
-
-def _on_device_truth(site: Site, operand: cst.BaseExpression) -> cst.BaseExpression:
-    """An operand as an operand of ``|`` and ``&``: ``~x`` for ``not x``, a comparison in parentheses.
-
-    ``not x`` is ``(x == 0)`` where ``x`` may be a byte, whose bits ``~`` would turn.
-    """
-    asked = _asked_for(operand)
-    bound = isinstance(asked, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or asked.lpar
-    inner = asked if bound else asked.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    if asked is operand:
-        return inner
-    if site.values.of(asked).dtype != "bool":
-        return expression(f"({source(inner)} == 0)")
-    invert = cst.BitInvert(whitespace_after=cst.SimpleWhitespace(""))
-    return cst.UnaryOperation(invert, inner)
-
-
-def _folded(operands: Sequence[cst.BaseExpression], operator: cst.BaseBooleanOp) -> cst.BaseExpression:
-    """A chain of one operator."""
-    node, *others = operands
-    for other in others:
-        node = cst.BooleanOperation(node, operator, other)
-    return node
+    return next(leaf for leaf in leaves_of(top) if leaf is node or reads(site, leaf)) is node

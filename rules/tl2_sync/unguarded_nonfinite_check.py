@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torchlint import cst
 from torchlint.models import method_names
@@ -10,6 +11,7 @@ from torchlint.rule import Change, Example, Found, Frequency, Input, Kind, Purpo
 
 from ._contracts import contract
 from ._debug_checks import VARIABLE, behind_a_flag, calls
+from ._joined_tests import joined_tests
 from ._unguarded_nonfinite_check import Checks
 
 _PREDICATES = method_names(tests=True)
@@ -142,7 +144,9 @@ class UnguardedNonfiniteCheck(Rule):
     ## What the fix may change
     Validation: with the flag off, which is the default, bad values no longer raise here. The fix uses a debug
     attribute or parameter that is already there and off by default; else it adds the constant `_DEBUG_CHECKS`, which
-    is true when the environment variable `TORCH_DEBUG_CHECKS` is `1`. It never deletes a check.
+    is true when the environment variable `TORCH_DEBUG_CHECKS` is `1`. It never deletes a check. Where validation is not
+    accepted, several tests of one condition are joined on the device, so that one read answers all: nothing, because
+    only tests are joined that are proven to be one truth each and to compute nothing but that.
 
     ## When to ignore it
     Where running on with bad values is worse than the time, for instance once before the optimizer step.
@@ -183,6 +187,9 @@ class UnguardedNonfiniteCheck(Rule):
         message = f"{what} on every call, only to raise an error; put the check behind a debug flag"
         figure = tuple(example.name for example in self.examples)
         fix = behind_a_flag(site, node, _validates, VARIABLE.of(self.given))
+        at_once = joined_tests(site, node.test) if fix is not None and site.device.may_be_cuda() else None
+        if fix is not None and at_once is not None:
+            fix = replace(fix, instead=replace(at_once, less=True))
         yield Report(node.test, message, fix=fix, shared=_SHARED, figure=figure)
 
 

@@ -61,7 +61,7 @@ def _hop_row(hop: Hop) -> Row:
 
 
 def _fix_row(fix: PlainFix) -> Row:
-    """A fix as a row, which is longer where the fix changes several files."""
+    """A fix as a row, which is longer where the fix changes several files, has another in its place, or is one."""
     row: Row = [
         fix.message,
         _edit_rows(fix.edits),
@@ -70,9 +70,10 @@ def _fix_row(fix: PlainFix) -> Row:
         fix.loses_comment,
         fix.removes,
     ]
-    if fix.in_files or fix.instead is not None:
+    if fix.in_files or fix.instead is not None or fix.less:
         row.append([[name, _edit_rows(edits)] for name, edits in fix.in_files])
         row.append(None if fix.instead is None else _fix_row(fix.instead))
+        row.append(fix.less)
     return row
 
 
@@ -145,8 +146,8 @@ def _counted(row: object) -> Counted:
 
 
 def _fix(row: object) -> PlainFix:
-    message, edits, changes, assumes, loses, removes, *more = _list(row) if len(_list(row)) == 8 else _parts(row, 6)
-    files, instead = more or ([], None)
+    message, edits, changes, assumes, loses, removes, *more = _list(row) if len(_list(row)) == 9 else _parts(row, 6)
+    files, instead, less = more or ([], None, False)
     return PlainFix(
         _text(message),
         _edits(edits),
@@ -156,6 +157,7 @@ def _fix(row: object) -> PlainFix:
         _text(removes),
         tuple((_text(name), _edits(found)) for name, found in (_parts(file, 2) for file in _list(files))),
         None if instead is None else _fix(instead),
+        _flag(less),
     )
 
 

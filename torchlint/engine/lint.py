@@ -352,6 +352,7 @@ def plain_fix(fix: Fix, site: PairedSite, width: int | None = None) -> PlainFix 
         loses_comment=own[1],
         in_files=tuple((path, edits) for path, edits in sorted(others) if edits),
         instead=instead,
+        less=fix.less,
     )
 
 

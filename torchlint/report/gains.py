@@ -10,7 +10,7 @@ from torchlint.report.context import Context
 from torchlint.report.cost import duration
 from torchlint.report.escape import visible
 from torchlint.report.nouns import events
-from torchlint.report.offers import FIX, offers
+from torchlint.report.offers import FIX, offers, saves_all
 from torchlint.report.summary import count
 from torchlint.report.total import Root, by_loop, in_words, time_on
 from torchlint.rule import Finding
@@ -34,8 +34,9 @@ def header(context: Context, width: int) -> list[str]:
     return lines
 
 
-def _gains(findings: Sequence[Finding]) -> Iterator[str]:
-    """What fixes gain in the training loop in which that is most, from many words to few."""
+def _gains(fixed: Sequence[Finding]) -> Iterator[str]:
+    """What fixes gain in the training loop in which that is most, from many words to few; at least, as far as known."""
+    findings = [finding for finding in fixed if saves_all(finding)]
     devices = sorted({finding.cost.device for finding in findings if finding.cost is not None})
     times = [(by_loop(findings, time_on(device)), device.upper()) for device in devices]
     told = [f"{in_words(loops[0][0], duration, brief=True)} on {device}" for loops, device in times if loops]

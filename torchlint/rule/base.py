@@ -57,6 +57,8 @@ class Fix:
         in_files: what it does to other files. All files of a fix are changed, or none.
         instead: the fix that is offered where this one is not accepted, or where one of ``in_files`` is not to be
             changed, because it was not asked for.
+        less: it saves less than the figures of its report say, which are those of the fix that it stands behind; what
+            ``--fix`` gains with it is not counted.
         torch, python: the oldest versions that understand the new code; it is not offered to projects for older ones.
         stated: it is offered only to projects that say which torch they run with.
     """
@@ -77,6 +79,7 @@ class Fix:
     behind: tuple[tuple[ast.stmt, str], ...] = ()
     in_files: tuple[InFile, ...] = ()
     instead: Fix | None = None
+    less: bool = False
     torch: Version = ANY
     python: Version = ANY
     stated: bool = False

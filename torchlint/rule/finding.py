@@ -29,6 +29,7 @@ class PlainFix:
     ``removes`` is the comment that it is there to take away or to shorten; every other comment stays.
     ``edits`` are those of the file of its finding, ``in_files`` those of other files by name: all are made, or none.
     ``instead`` is the fix that is offered where this one is not accepted, or one of these files is not to be changed.
+    ``less``: it saves less than the figures of its finding say.
     """
 
     message: str
@@ -39,6 +40,7 @@ class PlainFix:
     removes: str = ""
     in_files: tuple[tuple[str, tuple[Edit, ...]], ...] = ()
     instead: PlainFix | None = None
+    less: bool = field(default=False, compare=False)
 
     def by_file(self, path: str) -> dict[str, tuple[Edit, ...]]:
         """Return the edits of each file that it changes, by name; ``path`` is the file of its finding."""

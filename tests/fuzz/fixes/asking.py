@@ -1,4 +1,4 @@
-"""Programs around conditions that ask several tensors for their truth (TL208)."""
+"""Programs around conditions that ask several tensors for their truth (TL208), also only to raise (TL201)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def asking(code: str, choice: random.Random) -> Program:
         "loss = (a.float() + b.float().sum()).square().mean()",
     ]
     for number in range(choice.randint(1, 4)):
-        rows += _branch(choice, number)
+        rows += _branch(choice, number, checks=code == "TL201" and choice.random() < 0.8)
     read = choice.choice(READERS).format(call="learner.update(x)")
     text = (
         f"{_DEVICE}\n\nclass Learner:\n    def __init__(self):\n        self.net = nn.Linear(3, 3).to(device)\n"
@@ -56,8 +56,8 @@ def asking(code: str, choice: random.Random) -> Program:
     )
 
 
-def _branch(choice: random.Random, number: int) -> list[str]:
-    """A statement that a condition decides."""
+def _branch(choice: random.Random, number: int, *, checks: bool) -> list[str]:
+    """A statement that a condition decides; ``checks``: only whether it raises."""
     tests = [
         choice.choice(_TESTS).format(x=choice.choice("ab"), n=choice.choice(_NUMBERS))
         for _ in range(choice.randint(2, 4))
@@ -66,6 +66,9 @@ def _branch(choice: random.Random, number: int) -> list[str]:
     for other in tests[1:]:
         test = f"{test}{choice.choice(_SIGNS)}{other}" if choice.random() < 0.9 else f"({test}) or {other}"
     change = choice.choice((f"loss = loss * {number + 2}", f"self.kept = {number}"))
+    if checks:
+        form = choice.choice(("if {test}:\n    raise ValueError({number})", "assert {test}", "assert not ({test})"))
+        return form.format(test=test, number=number).split("\n")
     form = choice.choice(
         ("if {test}:\n    {change}", "loss = loss * (2 if {test} else 3)", "if not ({test}):\n    {change}")
     )

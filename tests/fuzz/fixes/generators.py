@@ -108,6 +108,7 @@ _RECORDING = 0.3
 GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
     **dict.fromkeys(("TL101", "TL102", "TL104", "TL105", "TL209", "TL401", "TL409", "TL412", "TL611"), around),
     "TL107": indexing,
+    "TL201": asking,
     "TL202": masking,
     "TL203": lambda code, choice: (recording if choice.random() < _RECORDING else reading)(code, choice),
     "TL204": recording,

@@ -1,0 +1,135 @@
+"""Several tests of tensors joined on the device, so that one read answers them: a fix of TL208 and of TL201."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torchlint import cst
+from torchlint.rule import Device, Fix, Kind, Site
+from torchlint.rule.build import expression, in_place_of, source
+
+from ._tensor_condition import Tests
+
+
+def on_device(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether an expression is a tensor that is not proven to be on the host."""
+    value = site.values.of(node)
+    return value.kind is Kind.TENSOR and value.device is not Device.CPU
+
+
+def reads_somewhere(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether the truth of an expression, or of a part of it, is that of a tensor."""
+    return any(reads(site, leaf) for leaf in leaves_of(node))
+
+
+def reads(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether the truth of an expression is that of a tensor, or of a search in one."""
+    if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
+        # A text is not an element of a tensor: what it is looked for in is a mapping, the output of a model.
+        sought = site.values.of(node.left).kind is not Kind.STRING
+        return sought and on_device(site, node.comparisons[0].comparator)
+    return on_device(site, node)
+
+
+def leaves_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the expressions that ``and``, ``or`` and ``not`` put together, in order."""
+    match node:
+        case cst.BooleanOperation(left=left, right=right):
+            yield from leaves_of(left)
+            yield from leaves_of(right)
+        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
+            yield from leaves_of(expression)
+        case _:
+            yield node
+
+
+def joined_tests(site: Site, test: cst.BaseExpression) -> Fix | None:
+    """Join the tests of an ``and`` or ``or``, from the first that reads a tensor on, where that changes nothing."""
+    first = next((leaf for leaf in leaves_of(test) if reads(site, leaf)), None)
+    return joined(site, first) if isinstance(first, cst.BaseExpression) else None
+
+
+def joined(site: Site, node: cst.BaseExpression) -> Fix | None:
+    """Join the tests of an ``and`` or ``or`` on the device from a first one on, as far as that changes nothing."""
+    child, top = node, site.parent(node)
+    if isinstance(top, cst.UnaryOperation):
+        child, top = top, site.parent(top)
+    if not isinstance(top, cst.BooleanOperation):
+        return None
+    kind = type(top.operator)
+    while not child.lpar and isinstance(above := site.parent(top), cst.BooleanOperation):
+        if top.lpar or not isinstance(above.operator, kind):
+            break
+        top = above
+    operands = list(_chain(top, kind))
+    first = operands.index(child)
+    last = first
+    while last < len(operands) and _is_joinable(site, operands[last], operands[first:last]):
+        last += 1
+    if last - first < 2:
+        return None
+    sign = cst.BitOr() if kind is cst.Or else cst.BitAnd()
+    whole = _on_device_truth(site, operands[first])
+    for operand in operands[first + 1 : last]:
+        whole = cst.BinaryOperation(whole, sign, _on_device_truth(site, operand))
+    new: cst.BaseExpression = whole
+    if first:
+        new = cst.BooleanOperation(_folded(operands[:first], top.operator), top.operator, new)
+    new = _folded([new, *operands[last:]], top.operator)
+    return Fix(message="read these tests at once", replace=((top, in_place_of(top, new)),))
+
+
+def _chain(node: cst.BaseExpression, kind: type[cst.BaseBooleanOp]) -> Iterator[cst.BaseExpression]:
+    """The operands of a chain of one operator, in order."""
+    if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, kind):
+        left = node.left
+        if isinstance(left, cst.BooleanOperation) and left.lpar:
+            yield left
+        else:
+            yield from _chain(left, kind)
+        yield node.right
+    else:
+        yield node
+
+
+def _is_joinable(site: Site, operand: cst.BaseExpression, before: Sequence[cst.BaseExpression]) -> bool:
+    """Whether an operand is one truth on the device that may be computed although those before it decide already."""
+    tests = site.fact(Tests)
+    twin = site.expression(_asked_for(operand))
+    if twin is None or not reads(site, _asked_for(operand)) or not tests.is_truth(site.file, twin):
+        return False
+    if not before:
+        return True
+    read = site.expression(_asked_for(before[0]))
+    known = frozenset() if read is None else tests.names(read)
+    return tests.is_harmless(site.file, twin, known)
+
+
+def _asked_for(operand: cst.BaseExpression) -> cst.BaseExpression:
+    """What is asked for its truth: ``x`` of ``not x``."""
+    negated = isinstance(operand, cst.UnaryOperation) and isinstance(operand.operator, cst.Not)
+    return operand.expression if negated and isinstance(operand, cst.UnaryOperation) else operand
+
+
+def _on_device_truth(site: Site, operand: cst.BaseExpression) -> cst.BaseExpression:
+    """An operand as an operand of ``|`` and ``&``: ``~x`` for ``not x``, a comparison in parentheses.
+
+    ``not x`` is ``(x == 0)`` where ``x`` may be a byte, whose bits ``~`` would turn.
+    """
+    asked = _asked_for(operand)
+    bound = isinstance(asked, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or asked.lpar
+    inner = asked if bound else asked.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    if asked is operand:
+        return inner
+    if site.values.of(asked).dtype != "bool":
+        return expression(f"({source(inner)} == 0)")
+    invert = cst.BitInvert(whitespace_after=cst.SimpleWhitespace(""))
+    return cst.UnaryOperation(invert, inner)
+
+
+def _folded(operands: Sequence[cst.BaseExpression], operator: cst.BaseBooleanOp) -> cst.BaseExpression:
+    """A chain of one operator."""
+    node, *others = operands
+    for other in others:
+        node = cst.BooleanOperation(node, operator, other)
+    return node
