@@ -160,7 +160,7 @@ def test_comments_are_written_that_ruff_leaves(torchlint, project, name, text, o
     done = torchlint("check", "--add-noqa=for now", cwd=project)
     assert ("# torchlint: ignore[TL102] for now\n" in agent.read_text()) is ours
     assert ("# noqa: TL102 for now\n" in agent.read_text()) is not ours
-    assert ("Written as # torchlint: ignore[...]" in done.stderr) is ours
+    assert ("Comments are written as # torchlint: ignore[...]" in done.stderr) is ours
     assert torchlint("check", cwd=project).returncode == 0
     silenced = agent.read_text()
     select = ["--select", "RUF100"] if ours else []

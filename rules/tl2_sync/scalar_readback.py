@@ -69,7 +69,7 @@ _BETTER = _BETTER.replace("        return total", "        total = float(total)\
 
 _LISTED = _SOURCE.replace("total = 0.0", "losses = []").replace("total += loss.item()", "losses.append(loss.item())")
 _LISTED = _LISTED.replace("return total / len(batches)", "return max(losses)")
-_LISTED_BETTER = _LISTED.replace("loss.item()", "loss.detach().clone()").replace(
+_LISTED_BETTER = _LISTED.replace("loss.item()", "loss.detach()").replace(
     "        return max", "        losses = torch.stack(losses).tolist() if losses else []\n        return max"
 )
 
