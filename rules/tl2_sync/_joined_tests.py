@@ -57,10 +57,7 @@ def joined(site: Site, node: cst.BaseExpression) -> Fix | None:
     if not isinstance(top, cst.BooleanOperation):
         return None
     kind = type(top.operator)
-    while not child.lpar and isinstance(above := site.parent(top), cst.BooleanOperation):
-        if top.lpar or not isinstance(above.operator, kind):
-            break
-        top = above
+    top = top if child.lpar else _whole_chain(site, top)
     operands = list(_chain(top, kind))
     first = operands.index(child)
     last = first
@@ -77,6 +74,14 @@ def joined(site: Site, node: cst.BaseExpression) -> Fix | None:
         new = cst.BooleanOperation(_folded(operands[:first], top.operator), top.operator, new)
     new = _folded([new, *operands[last:]], top.operator)
     return Fix(message="read these tests at once", replace=((top, in_place_of(top, new)),))
+
+
+def _whole_chain(site: Site, part: cst.BooleanOperation) -> cst.BooleanOperation:
+    """The outermost operation of a chain of one operator, without parentheses, that a part of it belongs to."""
+    above = site.parent(part)
+    if part.lpar or not isinstance(above, cst.BooleanOperation) or not isinstance(above.operator, type(part.operator)):
+        return part
+    return _whole_chain(site, above)
 
 
 def _chain(node: cst.BaseExpression, kind: type[cst.BaseBooleanOp]) -> Iterator[cst.BaseExpression]:
