@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import stores_of, unpacked
+from torchlint.facts.code.callers import part_of, stores_of, unpacked
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -149,14 +149,11 @@ class Tracer(Fact):
 
     def _unpacked(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
         """``a, b = x, y`` or ``a, b = accelerator.prepare(x, y)``, else a part of what a call gives."""
-        part: ast.expr = value
+        whole: ast.expr = value
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "prepare":
-            part = ast.Tuple(value.args)
-        for step in binding.path:
-            if not isinstance(part, (ast.Tuple, ast.List)) or not -1 < step < len(part.elts):
-                return frozenset({ModuleOrigin(binding, (), facts)})
-            part = part.elts[step]
-        return self._assigned(facts, binding, part)
+            whole = ast.Tuple(value.args)
+        part = part_of(whole, binding.path)
+        return frozenset({ModuleOrigin(binding, (), facts)}) if part is None else self._assigned(facts, binding, part)
 
     def element(self, facts: FileFacts, binding: Binding) -> Origins:
         """Return the elements of what is iterated: ``for q, target in zip(self.qs, self.targets)``."""

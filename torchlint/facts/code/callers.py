@@ -108,6 +108,15 @@ def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
     return node
 
 
+def part_of(node: ast.expr, path: tuple[int, ...]) -> ast.expr | None:
+    """Return the element of a tuple display that an unpacked name gets; ``None`` where it is not one of a display."""
+    for step in path:
+        if not isinstance(node, (ast.Tuple, ast.List)) or not -1 < step < len(node.elts):
+            return None
+        node = node.elts[step]
+    return node
+
+
 def stores_of(project: Project, cls: str, name: str) -> Iterator[AttributeStore]:
     """Yield all assignments to an attribute in a class, its ancestors and its descendants."""
     for scope in project.relatives_storing(cls, name):

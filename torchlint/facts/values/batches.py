@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
+from torchlint.facts.code.callers import part_of
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.values.asking import Ask
 from torchlint.late import dataclass
@@ -90,11 +91,7 @@ class BatchItems:
 def _element(binding: Binding) -> ast.expr | None:
     """Return the expression that a binding assigns, also one of several: ``a, b = batch["a"], batch["b"]``."""
     value = binding.value if binding.how is Bind.ASSIGN else None
-    for step in binding.path:
-        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= step < len(value.elts):
-            return None
-        value = value.elts[step]
-    return value
+    return None if value is None else part_of(value, binding.path)
 
 
 def _holder(node: ast.expr) -> ast.Name | None:
