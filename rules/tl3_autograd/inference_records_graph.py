@@ -144,7 +144,7 @@ class InferenceRecordsGraph(Rule):
 def _dead(site: Site, call: cst.Call) -> bool:
     """Whether a call runs a network that is not frozen, and no gradient is asked for of what comes of it."""
     run = site.autograd.run(call)
-    if run is None or run.returned or run.keeps or run.differentiates or site.autograd.has_graph(call) is not True:
+    if run is None or run.returned or run.stores or run.differentiates or site.autograd.has_graph(call) is not True:
         return False
     return site.flow.graph_uses(call, ENDS) <= ENDS and bool(site.flow.uses(call, frozenset()))
 
@@ -165,5 +165,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
         return None  # of equal runs one is enough, and its graph may be wanted for the other
     if not (value is call or site.flow.graph_uses(value, ENDS) <= ENDS):
         return None
-    proven = site.values.of(value).is_data or ends_here(site, value)
+    run = site.autograd.run(call)
+    kept = run is None or run.keeps
+    proven = not kept and (site.values.of(value).is_data or ends_here(site, value))
     return guarded(site, call, "" if proven else _AHEAD)

@@ -28,7 +28,7 @@ from torchlint.facts.loops.growth import Growth
 from torchlint.facts.loops.loops import Loops
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.effects import Sides
-from torchlint.facts.state.escape import Escapes
+from torchlint.facts.state.escape import Escapes, Stores
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.state.sealed import Sealed
 from torchlint.facts.state.uses import mutated
@@ -374,7 +374,8 @@ class SiteAutograd(_Questions):
         if not isinstance(twin, ast.Call) or not self.site.analyses[Autograd].runs(self.site.file, twin):
             return None
         keeps = self.site.analyses[Escapes].run_keeps(self.site.file, twin)
-        return self.site.analyses[Autograd].run(self.site.file, twin, keeps=keeps)
+        stores = keeps and self.site.analyses[Stores].run_keeps(self.site.file, twin)
+        return self.site.analyses[Autograd].run(self.site.file, twin, keeps=keeps, stores=stores)
 
     def network(self, node: cst.CSTNode) -> Network:
         """Return what is known of a module."""

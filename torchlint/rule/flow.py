@@ -59,6 +59,7 @@ class Run:
     Attributes:
         returned: whether the function that holds the call hands the graph of the result on to its callers.
         keeps: whether what it runs may keep a tensor somewhere, so that more than the result comes of it.
+        stores: whether code that is seen there stores a tensor; unknown code counts as code that stores none.
         differentiates: whether what it runs may itself run ``backward`` or switch autograd on.
         apart: whether one of its arguments is part of the graph of another network that is trained by another
             optimizer, and only that optimizer applies the gradients.
@@ -66,6 +67,7 @@ class Run:
 
     returned: bool = False
     keeps: bool = False
+    stores: bool = False
     differentiates: bool = False
     apart: bool = False
 

@@ -11,6 +11,7 @@ from torchlint.facts.autograd.graphs import ENDING, Graph, Graphs
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.code.backends import is_foreign
 from torchlint.facts.code.closure import Closure, reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, FileFacts, Scope
@@ -70,12 +71,14 @@ class Autograd(Fact):
 
     def runs(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a call runs a network: a module, or a project function that returns a network's tensors."""
+        if is_foreign(facts):
+            return False
         func = call.func
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE:
             return self.graphs.parametric(facts, func)
         targets = self.graph.sure(call)
-        if not targets or any(target.name == "__init__" for target in targets):
+        if not targets or any(target.name == "__init__" or is_foreign(target.file) for target in targets):
             return False
         return self.reach_module(targets) and bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY))
 
@@ -91,13 +94,14 @@ class Autograd(Fact):
             for call in scope.run_calls()
         )
 
-    def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool) -> Run:
-        """Return how a call runs a network; ``keeps`` says whether it may keep a tensor."""
+    def run(self, facts: FileFacts, call: ast.Call, *, keeps: bool, stores: bool = False) -> Run:
+        """Return how a call runs a network; ``keeps`` and ``stores`` say whether it may keep, or stores, a tensor."""
         scope = facts.scope_of(call).function
         targets = self.graph.callees.get(call, ())
         return Run(
             returned=call in self._given_back(scope),
             keeps=keeps,
+            stores=stores,
             differentiates=any(self.reaches(target, _GRADIENTS.all) for target in targets),
             apart=self._apart(facts, call),
         )

@@ -213,6 +213,8 @@ class Graphs(Fact):
         callee = self.values.of(facts, func)
         if callee.kind is Kind.MODULE:
             return self._network(facts, func, node, given)
+        if name in self.project.classes:
+            return self._any(facts, given)  # an object holds what its constructor was given, as a list does
         targets = self.graph.sure(node)
         if targets:
             return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)

@@ -97,7 +97,10 @@ class Parts(Fact):
     def _parameter(self, binding: Binding, function: Scope) -> Iterator[Spot | str]:
         """What a parameter is made of that no argument gives."""
         if function.self_name == binding.target and function.method_of is not None:
-            yield from self._instance(function.method_of.dotted)
+            owner = function.method_of.dotted
+            for cls in (owner, *(derived.dotted for derived in self.project.descendants(owner))):
+                if self.project.inherits(cls, function):
+                    yield from self._instance(cls)
         elif binding.value is None and not _promises_data(binding.annotation) and not self._called_with(function):
             yield ""
 

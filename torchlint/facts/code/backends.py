@@ -8,6 +8,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 
 _FRAMEWORKS = frozenset({"torch", "paddle", "tensorflow", "jax", "flax", "mxnet", "keras"})
 _TORCH = frozenset({"torch"})
+_WRITERS = frozenset({"tensorflow"})  # programs that train with torch import it to write summaries
 
 
 class Backends:
@@ -24,6 +25,12 @@ class Backends:
         wanted = self._folders.get(folder) or _TORCH
         fitting = [name for name, scope in found.items() if scope is None or wanted & _frameworks(scope.file)]
         return fitting or list(found)
+
+
+def is_foreign(facts: FileFacts) -> bool:
+    """Return whether a file is written for another framework than torch."""
+    found = _frameworks(facts) - _WRITERS
+    return bool(found) and not found & _TORCH
 
 
 def _folder(facts: FileFacts) -> str:

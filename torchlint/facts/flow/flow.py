@@ -46,7 +46,7 @@ class Flow(Fact):
     def __post_init__(self) -> None:
         ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates, self._learns)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
-        self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records))
+        self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records, self.autograd.has_graph))
 
     def _updates(self, function: Scope) -> bool:
         """Whether a function may run a backward pass, or gives its result to a framework that does for each batch."""

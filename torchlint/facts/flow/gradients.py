@@ -18,6 +18,9 @@ from torchlint.rule import Kind, Use
 Records = Callable[[FileFacts, ast.AST], bool | None]
 """Whether autograd records what runs at a node; ``None`` where that is not known."""
 
+Graphed = Callable[[FileFacts, ast.expr], bool | None]
+"""Whether a tensor is part of a recorded graph; ``None`` where that is not known."""
+
 _ENDS = last_names(graph="ends")
 _ABOUT = last_names(about=True)
 _TOLD = last_names(graph="told")
@@ -33,6 +36,7 @@ class GraphCarrier:
 
     ground: Ground
     records: Records
+    graphed: Graphed
     text: Use = Use.LOGGED
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
@@ -73,12 +77,16 @@ class GraphCarrier:
         """Follow the graph through a method of the tensor, or of the distribution made of it."""
         if name == "backward":
             yield Use.BACKWARD
-        elif name in _ENDS:
+        elif name in _ENDS and self._cuts(spot, call):
             yield Use.DETACHED
         elif name in ("register_hook", "retain_grad"):
             yield Use.BACKWARD
         elif name not in _ABOUT:
             yield from self._result(spot, call, name)
+
+    def _cuts(self, spot: Spot, call: ast.Call) -> bool:
+        """Whether a method that ends a graph does so here; a class may draw a ``sample`` that gradients go through."""
+        return not self.ground.graph.callees.get(call) or self.graphed(spot.facts, call) is False
 
     def _result(self, spot: Spot, call: ast.Call, name: str) -> Next:
         """The result of an operation; of those that also give positions the first part."""

@@ -6,10 +6,12 @@ import ast
 import builtins
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from typing import ClassVar
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.parts import Parts
+from torchlint.facts.code.callers import methods
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, NESTED, Bind, FileFacts, Scope
@@ -20,7 +22,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import last_names, method_names
+from torchlint.models import Names, last_names, method_names
 from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
@@ -37,7 +39,8 @@ _KEEPERS = frozenset(
     }
 )
 _TOLD = last_names(graph="told")
-_GRADIENTS = last_names(autograd=("backward", "gradient", "hooks", "records", "sets", "leaf"))
+_DIFFERENTIATING = last_names(autograd=("backward", "gradient", "hooks"))
+_GRADIENTS = _DIFFERENTIATING | last_names(autograd=("records", "sets", "leaf"))
 
 
 @dataclass(eq=False, slots=True)
@@ -48,6 +51,7 @@ class Escapes(Fact):
     graph: CallGraph
     values: Values
     parts: Parts
+    forbidden: ClassVar[Names] = _GRADIENTS
     _solver: Solver[Scope, bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -230,7 +234,8 @@ class Escapes(Fact):
             elif isinstance(target, ast.Starred):
                 todo.append(target.value)
             elif isinstance(target, ast.Attribute):
-                if node.value is None or not self.values.of(facts, node.value).is_data:
+                data = node.value is not None and self.values.of(facts, node.value).is_data
+                if not (data or self._of_new_object(facts, target.value)):
                     return False
             elif isinstance(target, ast.Subscript):
                 owner = self.values.of(facts, target.value)
@@ -240,6 +245,15 @@ class Escapes(Fact):
                 if not (copies or data or self._local(facts, target.value, within)):
                     return False
         return True
+
+    def _of_new_object(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a constructor names its own object: what that holds is judged where the object goes."""
+        function = facts.scope_of(node).function
+        return function.name == "__init__" and isinstance(node, ast.Name) and node.id == function.self_name
+
+    def _constructs(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call of ``__init__`` by its name belongs to the construction of an object, as ``super()`` does."""
+        return facts.scope_of(call).function.name == "__init__"
 
     def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
         """Whether what stands in brackets is not a tensor that a dict would keep; a key of a dict has no slice."""
@@ -266,13 +280,17 @@ class Escapes(Fact):
         """Whether nothing that a call runs keeps a tensor."""
         func = call.func
         last = last_name(func)
-        if last in _GRADIENTS:
+        if last in self.forbidden or (last == "__init__" and not self._constructs(facts, call)):
             return False
         name = self.project.qualified(facts, func) or ""
-        if name in _KEEPERS or _raises(name):
+        if name in _KEEPERS:
             return self._data(facts, call)
+        if _raises(name):
+            return self._data(facts, call) or self._unknown_keeps_none(call)
         if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
             return True
+        if name in self.project.classes and not self._object_keeps_none(name):
+            return False
         targets = self.graph.sure(call)
         if targets:
             return self._all_keep_none(targets)
@@ -283,12 +301,18 @@ class Escapes(Fact):
             return self._parts_keep_none(facts, func)
         if not callee.known and is_kept_layer(self.project, facts, func):
             return self._parts_keep_none(facts, func)
-        if not isinstance(func, ast.Attribute):
-            return False  # a function that someone passed in: it may keep anything
-        if not self._data(facts, call):
-            return False
+        if not isinstance(func, ast.Attribute) or not self._data(facts, call):
+            return self._unknown_keeps_none(call)
         arguments = [*call.args, *call.keywords]
         return callee.known or not arguments or self._whichever(last)
+
+    def _object_keeps_none(self, cls: str) -> bool:
+        """Whether no method of a new object keeps a tensor: whatever comes to hold the object may call it."""
+        return self._all_keep_none(method for scope in self.project.family(cls) for method in methods(scope))
+
+    def _unknown_keeps_none(self, call: ast.Call) -> bool:  # noqa: ARG002
+        """Whether what may be given a tensor keeps none: an exception, or a function that someone passed in."""
+        return False
 
     def _whichever(self, method: str) -> bool:
         """Whether none of the project's methods of a name keeps a tensor: one may be meant, and run a network."""
@@ -330,6 +354,17 @@ class Escapes(Fact):
         if not isinstance(node, FUNCTIONS) or not self._caches_nothing(function):
             return False
         return self._keeps_nothing(function.file, list(nodes_of(node.body)))
+
+
+@dataclass(eq=False, slots=True)
+class Stores(Escapes):
+    """Answers whether code that is seen stores tensors: unknown code counts as code that stores none."""
+
+    forbidden: ClassVar[Names] = _DIFFERENTIATING
+
+    def _unknown_keeps_none(self, call: ast.Call) -> bool:
+        last = last_name(call.func)
+        return last not in _KEEPING and self._whichever(last)
 
 
 def is_in_place(method: str) -> bool:
