@@ -14,7 +14,7 @@ from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FUNCTIONS, NESTED, Bind, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, NESTED, Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import code_of, nodes_of
 from torchlint.facts.code.project import Project
@@ -252,8 +252,10 @@ class Escapes(Fact):
         return function.name == "__init__" and isinstance(node, ast.Name) and node.id == function.self_name
 
     def _constructs(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Whether a call of ``__init__`` by its name belongs to the construction of an object, as ``super()`` does."""
-        return facts.scope_of(call).function.name == "__init__"
+        """Whether a call of ``__init__`` by its name is a constructor's, for its own object: that of a base class."""
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        of_base = owner is not None and (is_super(owner) or self.values.of(facts, owner).kind is Kind.CLASS)
+        return of_base and facts.scope_of(call).function.name == "__init__"
 
     def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
         """Whether what stands in brackets is not a tensor that a dict would keep; a key of a dict has no slice."""
