@@ -66,7 +66,7 @@ def test_findings_name_cell_and_line(torchlint, project, notebook):
     done = torchlint("check", cwd=project)
     assert done.returncode == 1
     assert done.stdout.startswith("nb.ipynb:cell 3:12:16: TL102 [*] ")
-    assert done.stdout.endswith("once per step (nb.ipynb:cell 4:3)\n")
+    assert done.stdout.endswith("once per step (cell 4:3)\n")
     full = torchlint("check", "--output-format", "full", cwd=project).stdout
     assert "nb.ipynb:cell 3:12:16" in full
     assert f"  12 - mask = {OLD}\n" in full

@@ -7,6 +7,7 @@ from torchlint.report.cost import measured_of
 from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
 from torchlint.report.links import linked, url_of
+from torchlint.report.notebooks import name_beside
 from torchlint.report.offers import mark_of
 from torchlint.report.words import title_and_cure
 from torchlint.rule import Finding, Level
@@ -50,16 +51,17 @@ def _line(context: Context, entry: ReportEntry) -> str:
     finding = entry.lead
     place = f"{visible(finding.path)}:{finding.start.row}:{finding.start.column}"
     head = len(f"{place}: {finding.code} {mark_of(context, finding)}".rstrip()) + 1
-    told = _told(finding, entry, max(0, _WIDEST - head), _DOTS if context.unicode else _ASCII_DOTS)
+    told = _told(context, finding, entry, max(0, _WIDEST - head))
     return f"{linked(place, url_of(context, finding.path))}: {marked_code(context, finding)} {told}"
 
 
-def _told(finding: Finding, entry: ReportEntry, room: int, dots: str) -> str:
+def _told(context: Context, finding: Finding, entry: ReportEntry, room: int) -> str:
     """The message and how often the line runs in at most ``room`` characters.
 
     Where there is no room for both, first the cure is cut, then the smell.
     """
-    ends = [_also(entry), _hot(finding), measured_of(finding)]
+    dots = _DOTS if context.unicode else _ASCII_DOTS
+    ends = [_also(entry), _hot(context, finding), measured_of(finding)]
     end = "".join(f"; {visible(part)}" for part in ends if part)
     message = visible(finding.message)
     if len(message) + len(end) <= room:
@@ -80,7 +82,7 @@ def _also(entry: ReportEntry) -> str:
     return f"and {number} more place{'' if number == 1 else 's'}" if number else ""
 
 
-def _hot(finding: Finding) -> str:
+def _hot(context: Context, finding: Finding) -> str:
     """``once per step (train.py:88)``: the frequency and the root of the path that makes it so."""
     hot = finding.hot
     if not hot.told:
@@ -88,4 +90,4 @@ def _hot(finding: Finding) -> str:
     if not hot.path:
         return hot.describe()
     phrase = hot.phrase.replace("environment step", "step").replace("gradient update", "update")
-    return f"{phrase} ({hot.path[0].path}:{hot.path[0].row})"
+    return f"{phrase} ({name_beside(context, hot.path[0].path, finding.path)}:{hot.path[0].row})"
