@@ -7,7 +7,6 @@ from torchlint.report.cost import measured_of
 from torchlint.report.entries import ReportEntry, entries
 from torchlint.report.escape import visible
 from torchlint.report.links import linked, url_of
-from torchlint.report.notebooks import name_beside
 from torchlint.report.offers import mark_of
 from torchlint.report.words import title_and_cure
 from torchlint.rule import Finding, Level
@@ -90,4 +89,4 @@ def _hot(context: Context, finding: Finding) -> str:
     if not hot.path:
         return hot.describe()
     phrase = hot.phrase.replace("environment step", "step").replace("gradient update", "update")
-    return f"{phrase} ({name_beside(context, hot.path[0].path, finding.path)}:{hot.path[0].row})"
+    return f"{phrase} ({context.name_beside(finding.path, hot.path[0].path)}:{hot.path[0].row})"

@@ -141,6 +141,11 @@ class Context:
             return name
         return seen(self.root / name, self.here)
 
+    def name_beside(self, name: str, other: str) -> str:
+        """Return the name of another file in text about a file: ``cell 3`` where both are cells of one notebook."""
+        notebook, number = self.cells.get(other, ("", 0))
+        return f"cell {number}" if notebook and self.cells.get(name, ("", 0))[0] == notebook else other
+
     def absolute(self, name: str) -> str:
         """Return the path of a file on disk, with ``/``; a name that stands for no file (``-``) as it is."""
         source = self.sources.get(name)

@@ -66,12 +66,6 @@ def _cell(name: str, number: int) -> str:
     return f"{name}:cell {number}"
 
 
-def name_beside(context: Context, other: str, path: str) -> str:
-    """Return the name of a file as text about another file needs it: for cells of one notebook ``cell 3``."""
-    name, number = context.cells.get(other, ("", 0))
-    return f"cell {number}" if name and context.cells.get(path, ("", 0))[0] == name else other
-
-
 def _in_cell(finding: Finding, notebooks: dict[str, Source]) -> Finding:
     finding = _with_hops(finding, notebooks, _hop_in_cell)
     source = notebooks.get(finding.path)

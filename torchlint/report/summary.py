@@ -34,9 +34,10 @@ def _total(context: Context) -> str:
     if not context.findings:
         return ""
     from torchlint.report.here import seen_from_here
+    from torchlint.report.notebooks import in_cells
     from torchlint.report.total import total
 
-    return total(seen_from_here(context).findings)
+    return total(in_cells(seen_from_here(context)).findings)
 
 
 def count(number: int, noun: str) -> str:
