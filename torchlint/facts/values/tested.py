@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
@@ -22,7 +22,19 @@ _TYPES = {
 _OTHERS = frozenset(
     {Kind.UNKNOWN, Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING}
 )
+_KINDS = {
+    "builtins.list": Kind.LIST,
+    "builtins.tuple": Kind.TUPLE,
+    "builtins.dict": Kind.DICT,
+    "builtins.int": Kind.NUMBER,
+    "builtins.float": Kind.NUMBER,
+    "builtins.str": Kind.STRING,
+    "numpy.ndarray": Kind.NDARRAY,
+    "torch.Tensor": Kind.TENSOR,
+}
+_TESTED = frozenset(_KINDS.values())
 _TENSORS = frozenset({"torch.Tensor", "torch.autograd.Variable", "torch.autograd.variable.Variable"})
+_SAME = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
 _ASKING = frozenset({"isinstance", "is_tensor"})
 
 
@@ -52,6 +64,77 @@ def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
 def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     """Return whether a name is read in a branch for tensors: ``if isinstance(x, torch.Tensor): x = x.item()``."""
     return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in arms(facts, node))
+
+
+def passing(
+    project: Project, facts: FileFacts, node: ast.Name, bindings: Sequence[Binding]
+) -> Iterator[tuple[Binding, frozenset[Kind], bool]]:
+    """Yield bindings of a name that reach a read only past a test of its type, the tested kinds, and its result there.
+
+    ``if not isinstance(x, list): x = [x]`` binds the name again for all that is no list: behind it the older binding
+    is a list. A test that asks for a type of no known kind says nothing.
+    """
+    for binding in bindings:
+        around = facts.parent.get(binding.stmt) if binding.how is Bind.ASSIGN else None
+        if not isinstance(around, ast.If) or not any(around in block[:place] for block, place in facts.blocks(node)):
+            continue
+        for test, truth in conjuncts(around.test, binding.stmt in around.body):
+            asked = _kinds_asked(project, facts, test, node.id)
+            if asked is None or test_needs_more(around.test, test):
+                continue
+            name, kinds, negated = asked
+            before = project.reaching(facts, name).bindings
+            yield from ((b, kinds, truth is negated) for b in bindings if b in before and is_before(b, around))
+
+
+def is_never_chosen(project: Project, facts: FileFacts, node: ast.expr, value: Value | None) -> bool:
+    """Return whether ``x if isinstance(x, list) else [x]`` never gives ``x``, as its kind does not pass the test."""
+    choice = facts.parent.get(node)
+    if not isinstance(choice, ast.IfExp) or not isinstance(node, ast.Name):
+        return False
+    for test, truth in conjuncts(choice.test, choice.body is node):
+        asked = _kinds_asked(project, facts, test, node.id)
+        if asked is not None and not may_pass(value, asked[1], truth is not asked[2]):
+            return True
+    return False
+
+
+def test_needs_more(whole: ast.expr, part: ast.expr) -> bool:
+    """Return whether a condition may fail although a part of it has the value that it needs."""
+    while isinstance(whole, ast.UnaryOp) and isinstance(whole.op, ast.Not):
+        whole = whole.operand
+    return whole is not part
+
+
+def is_before(binding: Binding, stmt: ast.If) -> bool:
+    """Return whether a binding stands before a statement, or is that of a parameter."""
+    return binding.how is Bind.PARAM or getattr(binding.stmt, "lineno", stmt.lineno) < stmt.lineno
+
+
+def may_pass(value: Value | None, kinds: frozenset[Kind], truth: bool) -> bool:
+    """Return whether a value may pass a test for kinds that gives ``truth``."""
+    return value is None or value.kind not in _TESTED or (value.kind in kinds) is truth
+
+
+def _kinds_asked(
+    project: Project, facts: FileFacts, test: ast.expr, name: str
+) -> tuple[ast.Name, frozenset[Kind], bool] | None:
+    """The name and the kinds that a test asks for, and whether it asks for others than these.
+
+    ``None`` for another test, or where one of its types is of no known kind.
+    """
+    negated = False
+    match test:
+        case ast.Call(func=asked, args=[ast.Name() as read, named], keywords=[]) if read.id == name:
+            fits = project.qualified(facts, asked) == "builtins.isinstance"
+        case ast.Compare(left=ast.Call(func=asked, args=[ast.Name() as read]), ops=[op], comparators=[named]):
+            fits = read.id == name and project.qualified(facts, asked) == "builtins.type" and isinstance(op, _SAME)
+            negated = isinstance(op, (ast.IsNot, ast.NotEq))
+        case _:
+            return None
+    kinds = [_KINDS.get(project.qualified(facts, each) or "") for each in _each(named)] if fits else []
+    known = frozenset(kind for kind in kinds if kind is not None)
+    return (read, known, negated) if kinds and len(known) == len(set(kinds)) else None
 
 
 def names_asked(function: Scope) -> frozenset[str]:

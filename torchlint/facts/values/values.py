@@ -42,7 +42,7 @@ from torchlint.facts.values.loaders import moves_itself
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
-from torchlint.facts.values.tested import within_test
+from torchlint.facts.values.tested import is_never_chosen, may_pass, passing, within_test
 from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
 from torchlint.models import Row
@@ -215,7 +215,8 @@ class Values(Fact):
         if isinstance(node, ast.Compare):
             return operators.compare(node, [self._ask.known(facts, part) for part in [node.left, *node.comparators]])
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
-            return join(self._ask.value(facts, part) for part in forms_of(node))
+            forms = ((part, self._ask.value(facts, part)) for part in forms_of(node))
+            return join(value for part, value in forms if not is_never_chosen(self.project, facts, part, value))
         if isinstance(node, (ast.List, ast.Set, ast.Tuple, ast.Dict)):
             return self._display(facts, node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
@@ -301,7 +302,7 @@ class Values(Fact):
         if not reach.bindings:
             name = self.project.qualified(facts, node) or ""
             return self._named(name) if name else UNKNOWN
-        result = self._ask.reached(facts, reach)
+        result = self._reached(facts, node, reach)
         if result is None:
             return None
         result = self._needed.as_asserted(facts, node, within_test(self.project, facts, node, result))
@@ -310,6 +311,17 @@ class Values(Fact):
                 return named
             return TENSOR if self._needed.was_tensor(facts, node) else self._ask.guess(TENSOR)
         return result
+
+    def _reached(self, facts: FileFacts, node: ast.Name, reach: Reaching) -> Value | None:
+        """What the bindings of a name make it; those that no value passes on the way to a read do not count."""
+        out = [
+            binding
+            for binding, kinds, truth in passing(self.project, facts, node, reach.bindings)
+            if not may_pass(self._ask.solver.ask((facts, binding)), kinds, truth)
+        ]
+        if not out:
+            return self._ask.reached(facts, reach)
+        return self._ask.bound(facts, [binding for binding in reach.bindings if binding not in out])
 
     def _named(self, name: str) -> Value | None:
         """The value of a qualified name outside of any function."""
@@ -414,6 +426,8 @@ class Values(Fact):
             return known if told else annotated
         if known == HOST:
             return on_device(annotated, Device.CPU) if annotated.known else HOST
+        if annotated.kind is Kind.TENSOR and known is not None and known.kind is Kind.NDARRAY:
+            return self._ask.guess(replace(known, literal=None))  # all callers that are seen give arrays
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
