@@ -7,7 +7,7 @@ import ast
 import pytest
 from projects import Code
 
-from torchlint.facts.state.escape import Escapes
+from torchlint.facts.state.escape import Escapes, Stores
 
 HEAD = "import torch\nimport numpy as np\nnet = torch.nn.Linear(3, 4)\n"
 
@@ -122,3 +122,64 @@ def test_data_leaves(text: str) -> None:
 @pytest.mark.parametrize("text", TENSORS.values(), ids=TENSORS)
 def test_tensors_may_leave(text: str) -> None:
     assert not leaves_as_data(text)
+
+
+_OBJECTS = """
+class Kept:
+    all = []
+
+    def __init__(self, mean):
+        self.mean = mean
+        {constructor}
+
+    def sample(self):
+        {method}
+        return self.mean.detach()
+
+
+def f(x, old):
+    {body}
+    return 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("constructor", "method", "body", "expected"),
+    [
+        ("pass", "pass", "Kept(net(x))", True),
+        ("self.twice = mean + mean", "pass", "Kept(net(x)).sample()", True),
+        ("self.all.append(self)", "pass", "Kept(net(x))", False),
+        ("pass", "self.last = self.mean", "Kept(net(x))", False),
+        ("pass", "self.all.append(self.mean)", "Kept(net(x))", False),
+        ("pass", "pass", "old.kept = Kept(net(x))", False),
+        ("pass", "pass", "old.__init__(net(x))", False),
+    ],
+)
+def test_a_new_object_keeps_no_tensor_unless_something_keeps_the_object(constructor, method, body, expected):
+    assert leaves_as_data(_OBJECTS.format(constructor=constructor, method=method, body=body)) is expected
+
+
+@pytest.mark.parametrize(
+    ("forward", "keeps", "stores"),
+    [
+        ("return self.net(x)", False, False),
+        ("raise ValueError(self.net(x))", True, False),
+        ("self.last = self.net(x)", True, True),
+        ("self.rows.append(self.net(x))", True, True),
+        ("self.unknown.append(self.net(x))", True, True),
+        ("register(self.net(x))", True, False),
+    ],
+)
+def test_unknown_code_may_keep_a_tensor_but_only_what_is_seen_stores_one(forward, keeps, stores):
+    code = Code(
+        HEAD
+        + "class Net(torch.nn.Module):\n    def __init__(self, activation, unknown):\n        super().__init__()\n"
+        + "        self.net, self.rows = torch.nn.Linear(3, 4), []\n"
+        + "        self.activation, self.unknown = activation, unknown\n"
+        + f"    def forward(self, x):\n        {forward}\n"
+        + "def main(activation, unknown, x):\n    mine = Net(activation, unknown)\n    mine(x)\n"
+    )
+    call = code.node("mine(x)")
+    assert isinstance(call, ast.Call)
+    found = [code.analyses[fact].run_keeps(code.file(), call) for fact in (Escapes, Stores)]
+    assert found == [keeps, stores]

@@ -231,3 +231,33 @@ class Learner:
 def test_of_two_objects_of_a_class_one_is_the_copy(slot: str, given: str, expected: bool) -> None:
     code = Code(TWO.format(name="First", slot=slot, given=given))
     assert code.analyses[Networks].target(code.file(), code.shown()) is expected
+
+
+def test_a_base_class_runs_the_networks_of_all_classes_that_derive_from_it():
+    code = Code("""
+        from torch import nn
+
+        class Base(nn.Module):
+            def act(self, obs):
+                return self(obs)
+
+            def own(self, obs):
+                return self.forward(obs)
+
+        class Small(Base):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 2)
+
+        class Large(Base):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.TransformerEncoderLayer(4, 2)
+
+            def own(self, obs):
+                return self.net(obs)
+    """)
+    networks = code.analyses[Networks]
+    of_all = {"torch.nn.Linear", "torch.nn.TransformerEncoderLayer"}
+    assert networks.made_of(code.file(), code.node("self(obs)").func) == of_all
+    assert networks.made_of(code.file(), code.node("self.forward(obs)").func) == {"torch.nn.Linear"}

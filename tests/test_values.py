@@ -1022,3 +1022,56 @@ def test_elements_of_unknown_kind_are_not_an_empty_list(expression: str, kind: s
 def test_a_list_that_also_grows_by_something_unknown_promises_no_elements() -> None:
     text = "import numpy as np\nrows = [f(x) for x in xs]\nrows.append(np.ones(3))\nshow(rows[0])\n"
     assert shown(text) == "unknown"
+
+
+_AGENT = """
+    import gymnasium as gym
+    import numpy as np
+    import torch
+
+    class Agent:
+        def act(self, rows{annotation}):
+            {normalised}
+            show(rows)
+
+    def main(agent: Agent):
+        env = gym.make("CartPole-v1")
+        obs, _ = env.reset()
+        agent.act(obs)
+"""
+
+
+@pytest.mark.parametrize(
+    "normalised",
+    [
+        "if not isinstance(rows, list):\n                rows = [rows]",
+        "if not isinstance(rows, (list, tuple)):\n                rows = [rows]",
+        "if isinstance(rows, np.ndarray):\n                rows = [rows]",
+        "if type(rows) is not list:\n                rows = [rows]",
+        "if isinstance(rows, list):\n                pass\n            else:\n                rows = [rows]",
+        "rows = rows if isinstance(rows, list) else [rows]",
+        "rows = [rows] if not isinstance(rows, list) else rows",
+    ],
+)
+def test_what_is_made_a_list_where_it_is_none_is_a_list_of_arrays(normalised):
+    found = Code(_AGENT.format(normalised=normalised, annotation="")).value()
+    assert (found.kind, found.element.kind) == (Kind.LIST, Kind.NDARRAY)
+
+
+@pytest.mark.parametrize(
+    "normalised",
+    [
+        "if not isinstance(rows, list) and len(rows) > 2:\n                rows = [rows]",
+        "if not isinstance(rows, Sequence):\n                rows = [rows]",
+        "if self.batched:\n                rows = [rows]",
+        "while True:\n                use(rows)\n                if isinstance(rows, list):\n                    rows = [rows]",
+    ],
+)
+def test_a_test_that_an_array_may_pass_says_nothing(normalised):
+    assert Code(_AGENT.format(normalised=normalised, annotation="")).value().kind is not Kind.LIST
+
+
+def test_callers_that_all_give_arrays_say_more_than_an_annotation():
+    code = Code(_AGENT.format(normalised="pass", annotation=": torch.Tensor"))
+    assert code.value().kind is Kind.NDARRAY
+    assert code.analyses[Values].proven(()).of(code.file(), code.shown()).kind is not Kind.NDARRAY

@@ -41,11 +41,12 @@ class Enumerating(Fact):
 
         The collection grows while the program runs, so that each draw takes longer.
         """
-        if not call.args or not self._draws(facts, call):
+        if not call.args or not self.draws(facts, call):
             return ""
         return self._whole(facts, call.args[0], listed=False, depth=0)
 
-    def _draws(self, facts: FileFacts, call: ast.Call) -> bool:
+    def draws(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether a call draws items or integers at random."""
         name = self.values.project.qualified(facts, call.func) or ""
         if name.startswith(_SOURCES):
             return name.rpartition(".")[2] in _DRAWS

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.code.alike import alike
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
+
+from ._enumerating import Enumerating
 
 
 @dataclass(eq=False, slots=True)
@@ -26,6 +29,37 @@ class Fronts(Finder):
             for node in _shortened(stmt):
                 if wanted(node) and self.queues.long_queue(file, node, node.value):
                     yield node
+
+
+@dataclass(eq=False, slots=True)
+class Reaches(Finder):
+    """Finds ``items[i]`` in a loop over places drawn at random, where ``items`` is a deque that may hold many."""
+
+    queues: Queues
+    project: Project
+    enumerating: Enumerating
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """Yield the subscripts."""
+        return (node for node in file.subscripts if self.in_deque(file, node) and wanted(node))
+
+    def in_deque(self, file: FileFacts, node: ast.Subscript) -> bool:
+        """Return whether a subscript reads from a deque at a place that was drawn at random."""
+        if not isinstance(node.ctx, ast.Load) or not isinstance(node.slice, ast.Name):
+            return False
+        places = self.project.reaching(file, node.slice).only
+        if places is None or places.how is not Bind.ELEMENT or places.value is None or places.path:
+            return False
+        return (
+            self.queues.is_deque(file, node.value)
+            and self.queues.many(file, node.value)
+            and self._is_drawn(file, places.value)
+        )
+
+    def _is_drawn(self, file: FileFacts, node: ast.expr) -> bool:
+        while isinstance(node, ast.Name) and (value := self.project.reaching(file, node).value) is not None:
+            node = value
+        return isinstance(node, ast.Call) and self.enumerating.draws(file, node)
 
 
 def _shortened(stmt: ast.stmt) -> Iterator[ast.Subscript]:
@@ -51,6 +85,12 @@ def shortened(site: Site, part: cst.Subscript) -> bool:
         return False
     taken = any(each is twin for each in _shortened(stmt))
     return taken and site.fact(Queues).long_queue(site.file, twin, twin.value)
+
+
+def reaches_into_deque(site: Site, part: cst.Subscript) -> bool:
+    """Return whether a subscript reads from a long deque at a place that was drawn at random."""
+    twin = site.expression(part)
+    return isinstance(twin, ast.Subscript) and site.fact(Reaches).in_deque(site.file, twin)
 
 
 def drained(site: Site, call: cst.Call) -> bool:

@@ -1,4 +1,4 @@
-"""TL705: a long list is used as a queue."""
+"""TL705: a long list is used as a queue, or a long deque as a list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 
-from ._list_as_queue import Fronts, built_from_its_end, drained, shortened
+from ._list_as_queue import Fronts, Reaches, built_from_its_end, drained, reaches_into_deque, shortened
 
 _SOURCE = """\
 import torch
@@ -41,18 +41,64 @@ _BETTER = (
     .replace("list(rows)", "deque(rows, maxlen=10_000)")
     .replace("        if len(self.rows) > 10_000:\n            self.rows.pop(0)\n", "")
 )
+_REACHING = """\
+import random
+from collections import deque
+
+import torch
+from torch import nn
+
+
+class Replay:
+    def __init__(self, rows):
+        self.rows = deque(rows, maxlen=100_000)
+
+    def put(self, row):
+        self.rows.append(row)
+
+    def sample(self, size):
+        picks = random.choices(range(len(self.rows)), k=size)
+        return [self.rows[pick] for pick in picks]
+
+
+def train(net: nn.Module, optimizer, replay: Replay, updates):
+    for _ in range(updates):
+        loss = net(torch.tensor(replay.sample(64))[:, None]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main():
+    net = nn.Linear(1, 1)
+    train(net, torch.optim.Adam(net.parameters()), Replay([0.0]), 1000)
+"""
+_RING = (
+    _REACHING.replace("from collections import deque\n", "")
+    .replace("        self.rows = deque(rows, maxlen=100_000)\n", "        self.rows, self.next = list(rows), 0\n")
+    .replace(
+        "        self.rows.append(row)\n",
+        "        if len(self.rows) < 100_000:\n"
+        "            self.rows.append(row)\n"
+        "        else:\n"
+        "            self.rows[self.next] = row\n"
+        "        self.next = (self.next + 1) % 100_000\n",
+    )
+)
 
 
 class ListAsQueue(Rule):
-    """A long list is used as a queue.
+    """A long list is used as a queue, or a long deque as a list.
 
     ## What it does
     Finds `items.pop(0)`, `del items[0]`, `del items[:n]` and `items = items[1:]` in hot code on a list that is trimmed
     to a capacity of 1,000 or more or drained in a loop, and `items.insert(0, x)` in a loop that builds a list from its
-    end.
+    end. Per gradient update it finds `items[i]` in a loop over places drawn at random, where `items` is a deque that
+    is not known to hold fewer than 10,000.
 
     ## Why is this slow
-    They move or copy every other element of the list. A deque adds and removes at either end at once.
+    They move or copy every other element of the list. A deque adds and removes at either end at once. It holds its
+    elements in blocks of 64 that are linked one to the next, so to read one in its middle walks there from an end.
 
     ## Example
     ```python
@@ -76,7 +122,7 @@ class ListAsQueue(Rule):
     Where the list stays short.
 
     ## Measured
-    On a list of 10,000 elements; `torchlint rule TL705` prints the figures.
+    On a list of 10,000 elements, and on batches of 64 from 100,000; `torchlint rule TL705` prints the figures.
 
     ## References
     - Python documentation, `collections.deque`.
@@ -84,9 +130,9 @@ class ListAsQueue(Rule):
 
     code = "TL705"
     name = "list-as-queue"
-    summary = "a long list is used as a queue"
-    trigger = Method("pop", "insert") | Found(Fronts)
-    least = Frequency.STEP  # once per update, what it moves costs nothing beside the update
+    summary = "a long list is used as a queue, or a long deque as a list"
+    trigger = Method("pop", "insert") | Found(Fronts) | Found(Reaches)
+    least = Frequency.UPDATE
     examples = (
         Example(
             name="list-of-10000",
@@ -98,29 +144,45 @@ class ListAsQueue(Rule):
             inputs=(Input("rows", Kind.LIST, (10_000,)),),
             by_hand=True,
         ),
+        Example(
+            name="deque-64-of-100000",
+            source=_REACHING,
+            fixed=_RING,
+            setup="replay = Replay(rows)",
+            workload="len(replay.sample(64))",
+            inputs=(Input("rows", Kind.LIST, (100_000,)),),
+            by_hand=True,
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report work at the front of a list that may be long."""
         if site.compiling.scripted():
             return
-        match site.node:
-            case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) as part if shortened(site, part):
-                copied = isinstance(taken, cst.Slice) and taken.lower is not None
-                what = "a slice without the first elements copies all others" if copied else _MOVES.format("`del`")
-                yield Report(part, f"{what}; use a deque")
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[cst.Arg() as place]) as call:
-                if _is_first(place) and drained(site, call):
-                    yield Report(call, f"{_MOVES.format('`pop(0)`')}; use a deque")
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value="insert")), args=[cst.Arg() as place, _]) as call:
-                if _is_first(place) and built_from_its_end(site, call):
-                    message = (
-                        "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
-                    )
-                    yield Report(call, message, figure="none", level=Level.NOTE)
+        if isinstance(site.node, cst.Subscript) and reaches_into_deque(site, site.node):
+            yield Report(site.node, _REACH, figure="deque-64-of-100000")
+        elif site.hot.here.frequency >= Frequency.STEP:  # once per update, what a list moves costs nothing beside it
+            yield from _queued(site)
+
+
+def _queued(site: Site) -> Iterator[Report]:
+    """Work at the front of a list that may be long."""
+    match site.node:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) as part if shortened(site, part):
+            copied = isinstance(taken, cst.Slice) and taken.lower is not None
+            what = "a slice without the first elements copies all others" if copied else _MOVES.format("`del`")
+            yield Report(part, f"{what}; use a deque")
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[cst.Arg() as place]) as call:
+            if _is_first(place) and drained(site, call):
+                yield Report(call, f"{_MOVES.format('`pop(0)`')}; use a deque")
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="insert")), args=[cst.Arg() as place, _]) as call:
+            if _is_first(place) and built_from_its_end(site, call):
+                message = "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
+                yield Report(call, message, figure="none", level=Level.NOTE)
 
 
 _MOVES = "{} moves all remaining elements of the list"
+_REACH = "a deque is searched block by block for each row of the batch; write round and round in a list"
 
 
 def _is_first(argument: cst.Arg) -> bool:
