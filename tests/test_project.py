@@ -90,6 +90,15 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"v1.0/a.py": "from net import Net\nshow(Net)", "v1.0/net.py": NET},
         "v1·0.net.Net",
     ),
+    "a module beside the file, named as a package and a module in it": (
+        {
+            "train/a.py": "from Scorer import Scorer\nshow(Scorer)",
+            "train/Scorer.py": "class Scorer: pass",
+            "Scorer/__init__.py": "from .Scorer import Scorer",
+            "Scorer/Scorer.py": "class Scorer: pass",
+        },
+        "train.Scorer.Scorer",
+    ),
     "a library": ({"a.py": "import torch.nn as nn\nshow(nn.Linear)"}, "torch.nn.Linear"),
     "a library's submodule": ({"a.py": "import torch.nn\nshow(torch.zeros)"}, "torch.zeros"),
     "a library's function": (

@@ -1064,7 +1064,7 @@ def test_what_is_made_a_list_where_it_is_none_is_a_list_of_arrays(normalised):
         "if not isinstance(rows, list) and len(rows) > 2:\n                rows = [rows]",
         "if not isinstance(rows, Sequence):\n                rows = [rows]",
         "if self.batched:\n                rows = [rows]",
-        "while True:\n                use(rows)\n                if isinstance(rows, list):\n                    rows = [rows]",
+        "for _ in rows:\n                use(rows)\n                if isinstance(rows, list): rows = [rows]",
     ],
 )
 def test_a_test_that_an_array_may_pass_says_nothing(normalised):
