@@ -86,7 +86,7 @@ class GraphCarrier:
 
     def _cuts(self, spot: Spot, call: ast.Call) -> bool:
         """Whether a method that ends a graph does so here; a class may draw a ``sample`` that gradients go through."""
-        return not self.ground.graph.callees.get(call) or self.graphed(spot.facts, call) is False
+        return not self.ground.graph.sure(call) or self.graphed(spot.facts, call) is False
 
     def _result(self, spot: Spot, call: ast.Call, name: str) -> Next:
         """The result of an operation; of those that also give positions the first part."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
@@ -66,25 +66,29 @@ def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in arms(facts, node))
 
 
-def passing(
-    project: Project, facts: FileFacts, node: ast.Name, bindings: Sequence[Binding]
-) -> Iterator[tuple[Binding, frozenset[Kind], bool]]:
-    """Yield bindings of a name that reach a read only past a test of its type, the tested kinds, and its result there.
+def possible(
+    project: Project,
+    facts: FileFacts,
+    node: ast.Name,
+    bindings: Sequence[Binding],
+    value_of: Callable[[Binding], Value | None],
+) -> Sequence[Binding]:
+    """Return the bindings that a read may see, without those whose values no test of the type lets pass on the way.
 
-    ``if not isinstance(x, list): x = [x]`` binds the name again for all that is no list: behind it the older binding
-    is a list. A test that asks for a type of no known kind says nothing.
+    ``if not isinstance(x, list): x = [x]`` binds the name again for all that is no list: behind it an older binding
+    that makes an array does not count. A test that asks for a type of no known kind says nothing.
     """
+    out: set[Binding] = set()
     for binding in bindings:
         around = facts.parent.get(binding.stmt) if binding.how is Bind.ASSIGN else None
         if not isinstance(around, ast.If) or not any(around in block[:place] for block, place in facts.blocks(node)):
             continue
         for test, truth in conjuncts(around.test, binding.stmt in around.body):
             asked = _kinds_asked(project, facts, test, node.id)
-            if asked is None or test_needs_more(around.test, test):
-                continue
-            name, kinds, negated = asked
-            before = project.reaching(facts, name).bindings
-            yield from ((b, kinds, truth is negated) for b in bindings if b in before and is_before(b, around))
+            if asked is not None and not _needs_more(around.test, test):
+                older = (each for each in bindings if _is_before(each, around))
+                out.update(each for each in older if not _may_pass(value_of(each), asked[0], truth is asked[1]))
+    return [binding for binding in bindings if binding not in out] if out else bindings
 
 
 def is_never_chosen(project: Project, facts: FileFacts, node: ast.expr, value: Value | None) -> bool:
@@ -94,32 +98,30 @@ def is_never_chosen(project: Project, facts: FileFacts, node: ast.expr, value: V
         return False
     for test, truth in conjuncts(choice.test, choice.body is node):
         asked = _kinds_asked(project, facts, test, node.id)
-        if asked is not None and not may_pass(value, asked[1], truth is not asked[2]):
+        if asked is not None and not _may_pass(value, asked[0], truth is not asked[1]):
             return True
     return False
 
 
-def test_needs_more(whole: ast.expr, part: ast.expr) -> bool:
-    """Return whether a condition may fail although a part of it has the value that it needs."""
+def _needs_more(whole: ast.expr, part: ast.expr) -> bool:
+    """Whether a condition may fail although a part of it has the value that it needs."""
     while isinstance(whole, ast.UnaryOp) and isinstance(whole.op, ast.Not):
         whole = whole.operand
     return whole is not part
 
 
-def is_before(binding: Binding, stmt: ast.If) -> bool:
-    """Return whether a binding stands before a statement, or is that of a parameter."""
+def _is_before(binding: Binding, stmt: ast.If) -> bool:
+    """Whether a binding stands before a statement, or is that of a parameter."""
     return binding.how is Bind.PARAM or getattr(binding.stmt, "lineno", stmt.lineno) < stmt.lineno
 
 
-def may_pass(value: Value | None, kinds: frozenset[Kind], truth: bool) -> bool:
-    """Return whether a value may pass a test for kinds that gives ``truth``."""
+def _may_pass(value: Value | None, kinds: frozenset[Kind], truth: bool) -> bool:
+    """Whether a value may pass a test for kinds that gives ``truth``."""
     return value is None or value.kind not in _TESTED or (value.kind in kinds) is truth
 
 
-def _kinds_asked(
-    project: Project, facts: FileFacts, test: ast.expr, name: str
-) -> tuple[ast.Name, frozenset[Kind], bool] | None:
-    """The name and the kinds that a test asks for, and whether it asks for others than these.
+def _kinds_asked(project: Project, facts: FileFacts, test: ast.expr, name: str) -> tuple[frozenset[Kind], bool] | None:
+    """The kinds that a test of a name asks for, and whether it asks for others than these.
 
     ``None`` for another test, or where one of its types is of no known kind.
     """
@@ -134,7 +136,7 @@ def _kinds_asked(
             return None
     kinds = [_KINDS.get(project.qualified(facts, each) or "") for each in _each(named)] if fits else []
     known = frozenset(kind for kind in kinds if kind is not None)
-    return (read, known, negated) if kinds and len(known) == len(set(kinds)) else None
+    return (known, negated) if kinds and len(known) == len(set(kinds)) else None
 
 
 def names_asked(function: Scope) -> frozenset[str]:

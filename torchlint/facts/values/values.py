@@ -42,7 +42,7 @@ from torchlint.facts.values.loaders import moves_itself
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
-from torchlint.facts.values.tested import is_never_chosen, may_pass, passing, within_test
+from torchlint.facts.values.tested import is_never_chosen, possible, within_test
 from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
 from torchlint.models import Row
@@ -302,7 +302,8 @@ class Values(Fact):
         if not reach.bindings:
             name = self.project.qualified(facts, node) or ""
             return self._named(name) if name else UNKNOWN
-        result = self._reached(facts, node, reach)
+        seen = possible(self.project, facts, node, reach.bindings, lambda each: self._ask.solver.ask((facts, each)))
+        result = self._ask.reached(facts, reach) if seen is reach.bindings else self._ask.bound(facts, seen)
         if result is None:
             return None
         result = self._needed.as_asserted(facts, node, within_test(self.project, facts, node, result))
@@ -311,17 +312,6 @@ class Values(Fact):
                 return named
             return TENSOR if self._needed.was_tensor(facts, node) else self._ask.guess(TENSOR)
         return result
-
-    def _reached(self, facts: FileFacts, node: ast.Name, reach: Reaching) -> Value | None:
-        """What the bindings of a name make it; those that no value passes on the way to a read do not count."""
-        out = [
-            binding
-            for binding, kinds, truth in passing(self.project, facts, node, reach.bindings)
-            if not may_pass(self._ask.solver.ask((facts, binding)), kinds, truth)
-        ]
-        if not out:
-            return self._ask.reached(facts, reach)
-        return self._ask.bound(facts, [binding for binding in reach.bindings if binding not in out])
 
     def _named(self, name: str) -> Value | None:
         """The value of a qualified name outside of any function."""
