@@ -46,7 +46,7 @@ CAST_DTYPES = {
     "byte": "uint8",
     "bool": "bool",
 }
-CONVERSIONS = frozenset({"to", "cuda", "cpu", *CAST_DTYPES})
+CONVERSIONS = frozenset({"to", "cuda", "cpu", "type", "type_as", *CAST_DTYPES})
 WIDTHS = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),
     **dict.fromkeys(("float16", "bfloat16", "int16"), 2),
@@ -102,7 +102,32 @@ def conversion(site: Site, link: Link, torch: str) -> Conversion | None:
     if link.name in CAST_DTYPES and not link.node.args:
         name = CAST_DTYPES[link.name]
         return Conversion(dtype=expression(f"{torch}.{name}"), dtype_name=name)
+    match link:
+        case Link("type", cst.Call(args=[cst.Arg(keyword=None, star="", value=kind)])):
+            return _type(site, kind, torch)
+        case Link("type_as", cst.Call(args=[cst.Arg(keyword=None, star="", value=other)])):
+            return _like(site, other)
     return None
+
+
+def _type(site: Site, kind: cst.BaseExpression, torch: str) -> Conversion:
+    """The conversion of ``.type(torch.float32)``, or of ``.type(torch.cuda.FloatTensor)``, which may move as well."""
+    value = site.values.of(kind)
+    if value.kind is Kind.DTYPE:
+        return Conversion(dtype=kind, dtype_name=value.dtype)
+    name = site.names.of(kind) or ""
+    if not LEGACY_CONSTRUCTORS.get(name):
+        return _UNPROVEN
+    return Conversion(legacy_device(name), legacy_dtype(name, torch), LEGACY_CONSTRUCTORS[name])
+
+
+def _like(site: Site, other: cst.BaseExpression) -> Conversion:
+    """The conversion of ``.type_as(x)``: to the dtype and the device of a tensor that has a name."""
+    value = site.values.of(other)
+    if value.kind is not Kind.TENSOR or not isinstance(other, cst.Name):
+        return _UNPROVEN
+    there, dtype = (cst.Attribute(other, cst.Name(word)) for word in ("device", "dtype"))
+    return Conversion(there, dtype, value.dtype)
 
 
 def _to(site: Site, call: cst.Call) -> Conversion:
