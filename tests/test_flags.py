@@ -29,6 +29,14 @@ FLAGS = {
     "passed the other way round": ("def g(skip):\n    if not skip:\n        f()  # A\n", "g(not step % 9 == 0)", O),
     "passed by two": ("def g(show):\n    if show:\n        f()  # A\n", "g(step % 9 == 0)\ng(True)", U),
     "passed by few": ("def g(show=False):\n    if show:\n        f()  # A\n", "g()\nif step % 9 == 0:\n    g(True)", O),
+    "kept over rounds": ("", "if step % 9 == 0:\n    late = True\nif late:\n    f()  # A", U),
+    "kept over rounds either way": (
+        "",
+        "if step % 9 == 0:\n    if x:\n        late = True\n    else:\n        late = False\nif late:\n    f()  # A",
+        U,
+    ),
+    "cleared by its branch": ("", "if step % 9 == 0:\n    due = True\nif due:\n    due = False\n    f()  # A", O),
+    "cleared in each round": ("", "due = False\nif step % 9 == 0:\n    due = True\nif due:\n    f()  # A", O),
     "never passed": ("def g(show=False):\n    if show:\n        f()  # A\n", "g()", O),
 }
 

@@ -32,6 +32,9 @@ from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
 
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
 @dataclass(frozen=True, slots=True)
 class _Set:
     """What calls pass: keywords that get more than ``False``, and by name of the function how many by position.
@@ -127,9 +130,12 @@ class Flags:
 
     def _of_bindings(self, facts: FileFacts, name: ast.Name, truth: bool) -> Iterator[Bound | None]:
         """The guards that the bindings of a name put on it, one by one, up to the first ``None``."""
-        for binding in self.project.reaching(facts, name).bindings:
+        bindings = self.project.reaching(facts, name).bindings
+        for binding in bindings:
             if binding.how is Bind.PARAM:
                 yield from self._passed(facts, name, binding, truth)
+            elif _stays(facts, name, binding, bindings):
+                yield None
             elif binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
                 yield None
             elif _set_by_the_way(facts, binding.stmt, name):
@@ -252,6 +258,35 @@ def _set_by_the_way(facts: FileFacts, place: ast.AST, test: ast.AST) -> bool:
     if scope is not facts.scope_of(test).function:
         return False
     return scope.kind == "function" or any(isinstance(node, (ast.For, ast.While)) for node in facts.ancestors(place))
+
+
+def _stays(facts: FileFacts, test: ast.Name, binding: Binding, bindings: Sequence[Binding]) -> bool:
+    """Whether what a flag is set to in one round of a loop holds in the rounds after it, where the flag is tested.
+
+    It does unless each round binds the name again, or the branch under the test does.
+    """
+    around = set(facts.ancestors(test))
+    loop = next((node for node in facts.ancestors(binding.stmt) if isinstance(node, _LOOPS) and node in around), None)
+    stmts = {each.stmt for each in bindings}
+    return loop is not None and not any(_in_each_round(facts, stmt, loop, test, stmts) for stmt in stmts)
+
+
+def _in_each_round(facts: FileFacts, stmt: ast.AST, loop: ast.AST, test: ast.Name, stmts: set[ast.AST]) -> bool:
+    """Whether each round of a loop comes to one of some statements, or those do in which a flag is true."""
+    for _, above in facts.climb(stmt):
+        if above is loop:
+            return True
+        if isinstance(above, ast.If):
+            tested = any(part is test for part in walk(above.test))
+            if not tested and not all(any(part in stmts for each in arm for part in walk(each)) for arm in _arms(above)):
+                return False
+        elif not isinstance(above, (ast.With, ast.AsyncWith, ast.Try)):
+            return False
+    return False
+
+
+def _arms(stmt: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    return stmt.body, stmt.orelse
 
 
 def _cleared(method: Scope) -> set[str]:
