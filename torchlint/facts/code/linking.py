@@ -93,11 +93,7 @@ class Modules(Generic[_File]):
 
     def _find(self, path: str, dotted: str) -> _File | None:
         exact = self.by_name.get(dotted)
-        head, _, rest = dotted.partition(".")
-        first = self.imported(path, head) if rest else None
-        if first is not None and not first.path.endswith("/__init__.py"):
-            return None  # a module beside the importing file, not the package of that name: it holds no modules
-        if exact is not None and rest:
+        if exact is not None and "." in dotted:
             return exact
         candidates = self._by_suffix.get(dotted, [])
         if not candidates:
