@@ -72,3 +72,11 @@ def test_copies_share_no_memory() -> None:
     held = [part.untyped_storage().nbytes() for part in moved]
     assert held == [part.numel() * part.element_size() for part in fields]
     assert len({part.untyped_storage().data_ptr() for part in moved[:2]}) == 2
+
+
+def test_copies_keep_the_order_of_their_axes() -> None:
+    """A move keeps the strides of a transposed array, and so does the copy."""
+    fields = [torch.arange(12.0).reshape(3, 4).T, torch.ones(2, 3, 4).permute(2, 0, 1)]
+    moved = _moving(COPYING_HELPER)(fields, "cpu")
+    assert [part.stride() for part in moved] == [part.stride() for part in fields]
+    assert all(torch.equal(one, other) for one, other in zip(moved, fields, strict=True))

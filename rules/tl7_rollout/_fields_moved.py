@@ -21,8 +21,10 @@ from torchlint.rule.site import Site
 
 _MAKERS = ("torch.tensor", "torch.as_tensor")
 _ARRAYS = ("numpy.array", "numpy.asarray", "numpy.stack", "numpy.vstack", "numpy.concatenate")
-# Contexts in which a tensor of numbers is made as before them. Others choose a stream or a device.
+# Contexts in which a tensor of numbers is made as before them. Others choose a stream or a device, and in inference mode
+# tensors remember it.
 _MODES = function_names(autograd=("pauses", "records", "sets"))
+_INFERENCE = "torch.inference_mode"
 _CASTING = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
 _WIDEST = 60
@@ -47,7 +49,7 @@ COPYING_HELPER = f"""{_GATHERING}\
     parts = host.to(device=device).split(sizes)
     for tensor, part, length in zip(tensors, parts, lengths):
         part = part[:length].view(tensor.dtype).view(tensor.shape)
-        moved.append(part.clone())
+        moved.append({{torch}}.empty_like(tensor, device=device).copy_(part))
     return moved
 """
 """The same, with a memory of its own for each result: the device copies each part, without a wait."""
@@ -176,7 +178,7 @@ class FieldsMoved(Fact):
     def _is_mode(self, facts: FileFacts, item: ast.withitem) -> bool:
         expression = item.context_expr
         name = self.project.qualified(facts, expression.func) if isinstance(expression, ast.Call) else None
-        return name is not None and (name in _MODES or name in _CASTING)
+        return name is not None and name != _INFERENCE and (name in _MODES or name in _CASTING)
 
     def _between(self, facts: FileFacts, stmt: ast.stmt, last: ast.Call) -> list[ast.AST]:
         """All that runs behind a statement until a call, with the statement of the call."""
@@ -225,7 +227,7 @@ def _fix(site: Site, moved: MovedFields, helper: str, may_change: tuple[Change, 
     torch, imports = module_for(site, "torch", "torch")
     helper = helper.format(torch=torch)
     own = ast.dump(ast.parse(helper).body[0])
-    bound = site.file.top.bindings.get(_NAME, ())
+    bound = [each for scope in site.file.scopes for each in scope.bindings.get(_NAME, ())]
     if any(each.stmt is None or ast.dump(each.stmt) != own for each in bound):
         return None
     names = list(_names(site.file, moved))
