@@ -15,9 +15,11 @@ from torchlint.device.ledger import Ledger  # noqa: E402
 from torchlint.device.session import counted_device  # noqa: E402
 
 pytestmark = pytest.mark.torch
+# The host under a name that the functions take for a device of its own.
+_OTHER = "cpu:0"
 
 
-def _moving(helper: str) -> Callable[[Sequence[object], str], list]:
+def _moving(helper: str) -> Callable[[Sequence[object], object], list]:
     namespace: dict[str, object] = {"torch": torch}
     exec(compile(helper.format(torch="torch"), __file__, "exec"), namespace)
     return namespace["moved_together"]
@@ -45,10 +47,10 @@ def test_tensors_of_all_dtypes_and_shapes_arrive_as_they_were(helper: str) -> No
         torch.tensor([0.1], dtype=torch.bfloat16),
     ]
     for order in (tensors, tensors[::-1], tensors[:1], []):
-        found = moved_together(order, "cpu")
+        found = moved_together(order, _OTHER)
         assert len(found) == len(order)
         for after, before in zip(found, order, strict=True):
-            assert (after.dtype, after.shape, after.device) == (before.dtype, before.shape, before.device)
+            assert (after.dtype, after.shape, after.device.type) == (before.dtype, before.shape, before.device.type)
             assert _bytes(before) == _bytes(after)
 
 
@@ -64,10 +66,19 @@ def test_fields_come_by_one_copy(helper: str, launches: int) -> None:
     assert shapes == [(part.shape, part.dtype, "cuda") for part in fields]
 
 
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+def test_nothing_is_copied_to_the_host(device: object) -> None:
+    """Tensors that stay on the host are given back as they are."""
+    fields = [torch.ones(64, 3), torch.arange(64)]
+    for helper in (HELPER, COPYING_HELPER):
+        moved = _moving(helper)(fields, device)
+        assert all(one is other for one, other in zip(moved, fields, strict=True))
+
+
 def test_copies_share_no_memory() -> None:
     """A change in place of one field leaves the others, autograd knows of no view, and no block is held."""
     fields = [torch.ones(64, 3), torch.arange(64), torch.ones(0)]
-    moved = _moving(COPYING_HELPER)(fields, "cpu")
+    moved = _moving(COPYING_HELPER)(fields, _OTHER)
     assert not any(part._is_view() for part in moved)
     held = [part.untyped_storage().nbytes() for part in moved]
     assert held == [part.numel() * part.element_size() for part in fields]
@@ -77,6 +88,6 @@ def test_copies_share_no_memory() -> None:
 def test_copies_keep_the_order_of_their_axes() -> None:
     """A move keeps the strides of a transposed array, and so does the copy."""
     fields = [torch.arange(12.0).reshape(3, 4).T, torch.ones(2, 3, 4).permute(2, 0, 1)]
-    moved = _moving(COPYING_HELPER)(fields, "cpu")
+    moved = _moving(COPYING_HELPER)(fields, _OTHER)
     assert [part.stride() for part in moved] == [part.stride() for part in fields]
     assert all(torch.equal(one, other) for one, other in zip(moved, fields, strict=True))

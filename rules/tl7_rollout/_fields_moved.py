@@ -21,7 +21,7 @@ from torchlint.rule.site import Site
 
 _MAKERS = ("torch.tensor", "torch.as_tensor")
 _ARRAYS = ("numpy.array", "numpy.asarray", "numpy.stack", "numpy.vstack", "numpy.concatenate")
-# Contexts in which a tensor of numbers is made as before them. Others choose a stream or a device, and in inference mode
+# Contexts in which a tensor of numbers is made as before them. Others choose a stream or a device; in inference mode
 # tensors remember it.
 _MODES = function_names(autograd=("pauses", "records", "sets"))
 _INFERENCE = "torch.inference_mode"
@@ -33,6 +33,8 @@ _NAME = "moved_together"
 _GATHERING = '''\
 def moved_together(tensors, device):
     """Bring tensors of the host to a device, all of them by one copy of their bytes."""
+    if str(device) == "cpu":
+        return [tensor.to(device) for tensor in tensors]
     lengths = [tensor.numel() * tensor.element_size() for tensor in tensors]
     sizes = [-(-length // 16) * 16 for length in lengths]
     host = {torch}.empty(sum(sizes), dtype={torch}.uint8, device="cpu")

@@ -7,7 +7,8 @@ import random
 from fuzz.fixes.agents import HEADER, READERS, indented
 from fuzz.fixes.program import Given, Program
 
-_DEVICE = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
+# The second is the host under a name that the function of the fix takes for a device of its own.
+_DEVICES = ("cpu", "cpu:0", "cpu:0")
 # What a row may hold besides the observation, by how a field of it is read as a number.
 _ROWS = ("k % 3", "k * 0.5", "k > 2", "float(k)", "np.float32(k)", "[k, k + 1]", "(k, 0.5)", "np.arange(3) + k", "seen")
 _OBSERVATIONS = (
@@ -92,8 +93,10 @@ def replaying(code: str, choice: random.Random) -> Program:
     rows += [f"a = a + sum(part.double().sum() for part in ({', '.join(taken)},))", "self.kept = [*self.kept, *kept]"]
     head = choice.choice(("def loss(self, x, n):", "def loss(self, x: torch.Tensor, n: int) -> torch.Tensor:"))
     read = choice.choice(READERS).format(call="learner.update(x, n)")
+    device = choice.choice(_DEVICES)
     text = (
-        f"{_DEVICE}\n\nclass Learner:\n    def __init__(self):\n        self.net = nn.Linear(3, 3).to(device)\n"
+        f'device = torch.device("cuda" if torch.cuda.is_available() else "{device}")\n\n\n'
+        "class Learner:\n    def __init__(self):\n        self.net = nn.Linear(3, 3).to(device)\n"
         "        self.replay = collections.deque(maxlen=100_000)\n        self.kept, self.device = [], device\n"
         "        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)\n\n"
         "    def put(self, x):\n        for k in range(6):\n            seen = x.reshape(-1)[:3] + k\n"
