@@ -84,7 +84,7 @@ class Tests(Fact):
         if isinstance(node, ast.Constant):
             return True
         if isinstance(node, ast.Name):
-            bound = any(node.id == each.id or self._comes_with(facts, node, each) for each in known)
+            bound = any(node.id == each.id or self.project.comes_with(facts, node, each) for each in known)
             return bound or self._is_bound(facts, node)
         if isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id == facts.scope_of(node).function.self_name
@@ -115,12 +115,6 @@ class Tests(Fact):
         if module != "torch" or rules("operations").get(last) not in _TESTING or len(given) != 1 or node.keywords:
             return False
         return self.values.of(facts, given[0]).kind is Kind.TENSOR and self._is_harmless(facts, given[0], known)
-
-    def _comes_with(self, facts: FileFacts, node: ast.Name, other: ast.Name) -> bool:
-        """Whether each statement that gives one name its value gives a value to another name, too: ``a, b = f()``."""
-        own = {binding.stmt for binding in self.project.reaching(facts, node).bindings if binding.how is Bind.ASSIGN}
-        giving = {binding.stmt for binding in self.project.reaching(facts, other).bindings}
-        return bool(giving) and giving <= own
 
     def _is_bound(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether a name has a value wherever it is read: a parameter, or a statement of a block around binds it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.callers import arguments, methods
+from torchlint.facts.code.callers import arguments, attributes_of, set_by_name
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
 from torchlint.facts.values.asking import Ask
@@ -141,20 +141,14 @@ def _stored(ask: Ask, classes: str, prefix: str) -> Value | None:
     Where nothing is known of some of it, such as what was read from a file, it is taken to be what the rest is.
     """
     found: list[Value | None] = []
-    project = ask.project
-    family = {s: None for cls in classes.split("|") for s in (*project.family(cls), *project.descendants(cls))}
-    if any(name.startswith(prefix) for scope in family for name in scope.stores):
-        return UNKNOWN
-    for method in (each for scope in family for each in methods(scope)):
-        for call in method.run_calls():
-            match call:
-                case ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=held), key, value]):
-                    if held != method.self_name:
-                        continue
-                    name = spelling(ask, method.file, key)
-                    begun = [*name.texts, name.prefix] if name.prefix else [*name.texts]
-                    if not begun or any(text.startswith(prefix) or prefix.startswith(text) for text in begun):
-                        found.append(ask.value(method.file, value) if begun else UNKNOWN)
+    for cls in classes.split("|"):
+        if any(name.startswith(prefix) for name in attributes_of(ask.project, cls)):
+            return UNKNOWN
+        for method, key, value in set_by_name(ask.project, cls):
+            name = spelling(ask, method.file, key)
+            begun = [*name.texts, name.prefix] if name.prefix else [*name.texts]
+            if not begun or any(text.startswith(prefix) or prefix.startswith(text) for text in begun):
+                found.append(ask.value(method.file, value) if begun else UNKNOWN)
     known = [value for value in found if value is None or value.known]
     if not known:
         return UNKNOWN

@@ -10,7 +10,7 @@ from functools import reduce
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
-from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope, is_super
+from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
@@ -219,18 +219,15 @@ class CallValues:
         return value if value is not None and value.kind is Kind.TENSOR else None
 
     def _alternatives(self, facts: FileFacts, node: ast.expr) -> Iterator[Value | None]:
-        """What an expression may be, one by one: by each binding of a name, and each method that a call may run.
+        """What an expression may be, one by one: by each assignment of a name, and each method that a call may run.
 
         A method that gives ``None`` is one that derived classes have to write, as for ``join``.
         """
-        bindings = self.ask.project.reaching(facts, node).bindings if isinstance(node, ast.Name) else ()
-        for binding in bindings:
-            if binding.how is Bind.ASSIGN and binding.value is not None and binding.annotation is None:
-                for each in self._alternatives(facts, binding.value):
-                    yield None if each is None else reduce(operators.unpack, binding.path, each)
-            else:
-                yield self.ask.solver.ask((facts, binding))
-        if bindings:
+        parts = self.ask.project.reaching(facts, node).parts if isinstance(node, ast.Name) else ()
+        for whole, path in parts:
+            for each in self._alternatives(facts, whole):
+                yield None if each is None else reduce(operators.unpack, path, each)
+        if parts:
             return
         func = node.func if isinstance(node, ast.Call) else None
         source = self.ask.value(facts, func.value) if isinstance(func, ast.Attribute) else None
