@@ -218,17 +218,20 @@ class CallValues:
         value = join(having) if len(having) < len(found) else None
         return value if value is not None and value.kind is Kind.TENSOR else None
 
-    def _alternatives(self, facts: FileFacts, node: ast.expr) -> Iterator[Value | None]:
-        """What an expression may be, one by one: by each assignment of a name, and each method that a call may run.
+    def _alternatives(self, facts: FileFacts, name: ast.Name) -> Iterator[Value | None]:
+        """What a name may be, one by one: by each assignment, and of a call each method that it may run."""
+        parts = self.ask.project.reaching(facts, name).parts
+        for whole, path in parts:
+            for each in self._each_result(facts, whole):
+                yield None if each is None else reduce(operators.unpack, path, each)
+        if not parts:
+            yield self.ask.value(facts, name)
+
+    def _each_result(self, facts: FileFacts, node: ast.expr) -> Iterator[Value | None]:
+        """What each method gives that a call may run; of any other expression what it is.
 
         A method that gives ``None`` is one that derived classes have to write, as for ``join``.
         """
-        parts = self.ask.project.reaching(facts, node).parts if isinstance(node, ast.Name) else ()
-        for whole, path in parts:
-            for each in self._alternatives(facts, whole):
-                yield None if each is None else reduce(operators.unpack, path, each)
-        if parts:
-            return
         func = node.func if isinstance(node, ast.Call) else None
         source = self.ask.value(facts, func.value) if isinstance(func, ast.Attribute) else None
         own = _by_class(source) if source is not None else ()
