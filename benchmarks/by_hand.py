@@ -178,6 +178,13 @@ CHANGES: dict[str, tuple[Rewrite, ...]] = {
             ("policy_loss", "critic_loss"),
             ("critic_1_values", "critic_2_values", "target_values"),
         ),
+        Rewrite(
+            "skrl/agents/torch/sac/sac.py",
+            r"\n( +)(self\.track_data\(.*)entropy_loss\.item\(\)\)\n( +.*)self\._entropy_coefficient\.item\(\)",
+            r"\n\1coefficient = self._entropy_coefficient.reshape(())"
+            r"\n\1entropy_loss_now, coefficient_now = torch.stack([entropy_loss, coefficient]).tolist()"
+            r"\n\1\2entropy_loss_now)\n\3coefficient_now",
+        ),
     ),
 }
 """The changes of each program that is rewritten, by its name in ``gain.py``."""

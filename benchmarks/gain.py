@@ -210,7 +210,7 @@ def measured(key: str, rounds: int) -> dict[str, object]:
                 speeds[name].append(speed)
                 digests[name].add(digest)
         events = {name: counted(program, folder) for name, folder in order}
-    return {"title": program.title, "steps": program.steps, "text_of": text_of} | {
+    return {"title": program.title, "steps": program.steps, "machine": machine(), "text_of": text_of} | {
         "steps_per_cpu_second": speeds,
         "events": events,
         "same_parameters": _same(text_of, digests),
@@ -255,7 +255,8 @@ def table(data: Mapping[str, object]) -> str:
         "Recovered",
     )
     lines = [
-        f"Measured by `python benchmarks/gain.py --write` on {data['machine']}: {data['rounds']} rounds, in turns.",
+        f"Measured by `python benchmarks/gain.py --write`, {data['rounds']} rounds, in turns:",
+        f"{_machines(programs)}.",
         "A gain is a ratio of steps for each second of CPU time: the median of all pairs, its interval in brackets.",
         "GPU syncs and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
         "fixes, after all, and by hand; a version that is only counted says so. Recovered: how much of what the",
@@ -275,6 +276,16 @@ def table(data: Mapping[str, object]) -> str:
     if missing := [program.title for key, program in PROGRAMS.items() if key not in programs]:
         lines += ["", f"Not measured yet: {'; '.join(missing)}."]
     return "\n".join(lines) + "\n"
+
+
+def _machines(programs: Mapping[str, Mapping[str, str]]) -> str:
+    """The machines that programs were measured on; of several each with the programs."""
+    titles: dict[str, list[str]] = {}
+    for key in (key for key in PROGRAMS if key in programs):
+        titles.setdefault(programs[key]["machine"], []).append(programs[key]["title"])
+    if len(titles) == 1:
+        return next(iter(titles))
+    return "; ".join(f"{place} ({', '.join(each)})" for place, each in titles.items())
 
 
 def _sums(programs: Mapping[str, Mapping[str, dict]]) -> str:
@@ -346,13 +357,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if unknown := set(options.programs) - PROGRAMS.keys():
         parser.error(f"no program is called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
-    data: dict = {"machine": machine(), "rounds": options.rounds, "programs": {}}
-    if DATA.exists() and options.write:
+    data: dict = {"rounds": options.rounds, "programs": {}}
+    if DATA.exists() and (options.write or options.counts):
         known = json.loads(DATA.read_text(encoding="utf-8"))
-        if {name: known[name] for name in ("machine", "rounds")} == {
-            name: data[name] for name in ("machine", "rounds")
-        }:
-            data = known
+        data = known if known["rounds"] == options.rounds else data
     for name in options.programs:
         known = data["programs"].get(name)
         if options.counts and known is None:
