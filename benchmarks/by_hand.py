@@ -65,7 +65,22 @@ def _tracked(file: str, losses: Sequence[str], tensors: Sequence[str]) -> tuple[
 
 
 _RECURRENT = "sb3_contrib/ppo_recurrent/ppo_recurrent.py"
-_MEMORY = Rewrite("skrl/memories/torch/random.py", r"(names=names, indexes=indexes)(, mini)", r"\1.to(self.device)\2")
+_SEQUENCES = "sb3_contrib/common/recurrent/buffers.py"
+_REWARDS = "skrl/agents/torch/base.py"
+# Rows drawn on the host moved once, the rewards of a step read at once, the end of an episode asked once.
+_SKRL = (
+    Rewrite("skrl/memories/torch/random.py", r"(names=names, indexes=indexes)(, mini)", r"\1.to(self.device)\2"),
+    Rewrite(
+        _REWARDS,
+        r"\n( +)(self\.tracking_data\[.*torch\.max\(rewards\))",
+        r"\n\1highest, lowest, mean = torch.stack([rewards.max(), rewards.min(), rewards.mean()]).tolist()\n\1\2",
+    ),
+    *(
+        Rewrite(_REWARDS, rf"torch\.{kind}\(rewards\)\.item\(\)", name)
+        for kind, name in (("max", "highest"), ("min", "lowest"), ("mean", "mean"))
+    ),
+    Rewrite("skrl/trainers/torch/base.py", r"(terminated\.any\(\)) or ", r"\1 | ", 2),
+)
 _FLOAT = "dtype=torch.float32, device="
 
 CHANGES: dict[str, tuple[Rewrite, ...]] = {
@@ -109,9 +124,11 @@ CHANGES: dict[str, tuple[Rewrite, ...]] = {
             "Categorical(logits=action_logits, validate_args=False)",
         ),
     ),
-    # The same, and means over masks as weighted sums.
+    # The same, sequences padded on the host and moved at once, and means over masks as weighted sums.
     "recurrent-ppo": (
         *_kept_losses(_RECURRENT),
+        Rewrite(_SEQUENCES, r"(th\.tensor\(tensor\[start : end \+ 1\]), device=device", r"\1"),
+        Rewrite(_SEQUENCES, r"(return th\.nn\.utils\.rnn\.pad_sequence\(.*\))\n", r"\1.to(device)\n"),
         Rewrite(
             _RECURRENT,
             r"\n( +)(mask = .*)",
@@ -143,9 +160,9 @@ CHANGES: dict[str, tuple[Rewrite, ...]] = {
             r"\n\1self.model.train()\n\1\2\n\1self.model.eval()",
         ),
     ),
-    # Tracked figures read at once, rows drawn on the host moved once, exploration without a size that depends on data.
+    # Tracked figures read at once, and exploration without a size that depends on data.
     "dqn": (
-        _MEMORY,
+        *_SKRL,
         *_tracked("skrl/agents/torch/dqn/dqn.py", ("q_network_loss",), ("target_values",)),
         Rewrite(
             "skrl/agents/torch/dqn/dqn.py",
@@ -155,11 +172,18 @@ CHANGES: dict[str, tuple[Rewrite, ...]] = {
         ),
     ),
     "sac": (
-        _MEMORY,
+        *_SKRL,
         *_tracked(
             "skrl/agents/torch/sac/sac.py",
             ("policy_loss", "critic_loss"),
             ("critic_1_values", "critic_2_values", "target_values"),
+        ),
+        Rewrite(
+            "skrl/agents/torch/sac/sac.py",
+            r"\n( +)(self\.track_data\(.*)entropy_loss\.item\(\)\)\n( +.*)self\._entropy_coefficient\.item\(\)",
+            r"\n\1coefficient = self._entropy_coefficient.reshape(())"
+            r"\n\1entropy_loss_now, coefficient_now = torch.stack([entropy_loss, coefficient]).tolist()"
+            r"\n\1\2entropy_loss_now)\n\3coefficient_now",
         ),
     ),
 }

@@ -11,8 +11,8 @@ are those of ``make test-packages``; they are downloaded once.
 
 With ``--write`` the figures of each program go to ``docs/benchmarks/gain.json`` as soon as they are there, beside those
 of the other programs, and the table of all of them into ``docs/fixes.md``. Programs are given by their names in the
-table, such as ``sac``; without them all run. ``--counts`` only counts events, which are the same on every machine, of
-programs that were measured before; their times stay as they are.
+table, such as ``sac``; without them all run. ``--counts`` only counts events, which are the same on every machine, and
+compares what was learned, of programs that were measured before; their times stay as they are.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ VERSIONS = ("as it is", *FIXES)
 BY_HAND = "by hand"
 # The option that tells this file to train in place of measuring.
 _TRAIN = "--train"
+_ENOUGH = 0.85
+"""How much of what a person saves who takes the advice fixes should save."""
 
 
 @dataclass(frozen=True)
@@ -208,13 +210,17 @@ def measured(key: str, rounds: int) -> dict[str, object]:
                 speeds[name].append(speed)
                 digests[name].add(digest)
         events = {name: counted(program, folder) for name, folder in order}
-    before = digests[VERSIONS[0]]
-    alike = {name: len(before) == 1 and digests[text] == before for name, text in text_of.items()}
-    return {"title": program.title, "steps": program.steps, "text_of": text_of} | {
+    return {"title": program.title, "steps": program.steps, "machine": machine(), "text_of": text_of} | {
         "steps_per_cpu_second": speeds,
         "events": events,
-        "same_parameters": alike,
+        "same_parameters": _same(text_of, digests),
     }
+
+
+def _same(text_of: Mapping[str, str], digests: Mapping[str, set[str]]) -> dict[str, bool]:
+    """Whether all runs of a version learned to the bit what the program learns as it is."""
+    before = digests[VERSIONS[0]]
+    return {name: len(before) == 1 and digests[text] == before for name, text in text_of.items()}
 
 
 def _different(folders: Mapping[str, Path]) -> tuple[dict[str, str], list[tuple[str, Path]]]:
@@ -225,11 +231,12 @@ def _different(folders: Mapping[str, Path]) -> tuple[dict[str, str], list[tuple[
 
 
 def recounted(key: str, known: Mapping[str, object]) -> dict[str, object]:
-    """The figures of a program that was measured, with the events of its versions as they are now."""
+    """The figures of a program that was measured, with the events and results of its versions as they are now."""
     with tempfile.TemporaryDirectory() as work:
         text_of, order = _different(made(key, Path(work)))
+        digests = {name: {trained(PROGRAMS[key], folder)[1]} for name, folder in order}
         events = {name: counted(PROGRAMS[key], folder) for name, folder in order}
-    return {**known, "text_of": text_of, "events": events}
+    return {**known, "text_of": text_of, "events": events, "same_parameters": _same(text_of, digests)}
 
 
 def table(data: Mapping[str, object]) -> str:
@@ -248,7 +255,8 @@ def table(data: Mapping[str, object]) -> str:
         "Recovered",
     )
     lines = [
-        f"Measured by `python benchmarks/gain.py --write` on {data['machine']}: {data['rounds']} rounds, in turns.",
+        f"Measured by `python benchmarks/gain.py --write`, {data['rounds']} rounds, in turns:",
+        f"{_machines(programs)}.",
         "A gain is a ratio of steps for each second of CPU time: the median of all pairs, its interval in brackets.",
         "GPU syncs and launches are those of one run on the [counted device](counted-device.md): as it is, after safe",
         "fixes, after all, and by hand; a version that is only counted says so. Recovered: how much of what the",
@@ -264,9 +272,37 @@ def table(data: Mapping[str, object]) -> str:
             gains = (_gain(row, "safe"), same, _gain(row, "all"), _gain(row, BY_HAND))
             cells = (row["title"], format(row["steps"], ","), *gains, *counts, _recovered(row))
             lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", _sums(programs)]
     if missing := [program.title for key, program in PROGRAMS.items() if key not in programs]:
         lines += ["", f"Not measured yet: {'; '.join(missing)}."]
     return "\n".join(lines) + "\n"
+
+
+def _machines(programs: Mapping[str, Mapping[str, str]]) -> str:
+    """The machines that programs were measured on; of several each with the programs."""
+    titles: dict[str, list[str]] = {}
+    for key in (key for key in PROGRAMS if key in programs):
+        titles.setdefault(programs[key]["machine"], []).append(programs[key]["title"])
+    if len(titles) == 1:
+        return next(iter(titles))
+    return "; ".join(f"{place} ({', '.join(each)})" for place, each in titles.items())
+
+
+def _sums(programs: Mapping[str, Mapping[str, dict]]) -> str:
+    """What the counts of GPU syncs say of all programs together."""
+    rows = [programs[key] for key in PROGRAMS if key in programs]
+    spared = [_waits(row, VERSIONS[0]) - _waits(row, "safe") for row in rows]
+    tenth = sum(saved >= _waits(row, VERSIONS[0]) / 10 for row, saved in zip(rows, spared, strict=True))
+    shares = [share for row in rows if (share := _recovered_share(row, "waits")) is not None]
+    recovered = sum(share >= _ENOUGH for share in shares)
+    return (
+        f"Safe fixes alone spare at least a tenth of the GPU syncs of {tenth} of {len(rows)} programs.\n"
+        f"All fixes spare at least {_ENOUGH:.0%} of what the version by hand spares in {recovered} of {len(shares)}."
+    )
+
+
+def _waits(row: Mapping[str, dict], version: str) -> int:
+    return row["events"][row["text_of"][version]]["waits"]
 
 
 def _counts(row: Mapping[str, dict], kind: str) -> str:
@@ -275,14 +311,15 @@ def _counts(row: Mapping[str, dict], kind: str) -> str:
 
 def _recovered(row: Mapping[str, dict]) -> str:
     """The shares of the waits and launches saved by hand that all fixes save."""
-    names = [row["text_of"].get(name) for name in (VERSIONS[0], "all", BY_HAND)]
-    if None in names:
-        return ""
-    shares = []
-    for kind in ("waits", "launches"):
-        before, fixed, by_hand = (row["events"][name][kind] for name in names)
-        shares.append(f"{(before - fixed) / (before - by_hand):.0%}" if before > by_hand else "-")
-    return ", ".join(shares)
+    shares = (_recovered_share(row, kind) for kind in ("waits", "launches"))
+    return ", ".join("-" if share is None else f"{share:.0%}" for share in shares)
+
+
+def _recovered_share(row: Mapping[str, dict], kind: str) -> float | None:
+    """The share of what the version by hand saves that all fixes save; ``None`` where it saves nothing."""
+    names = [row["text_of"][name] for name in (VERSIONS[0], "all", BY_HAND)]
+    before, fixed, by_hand = (row["events"][name][kind] for name in names)
+    return (before - fixed) / (before - by_hand) if before > by_hand else None
 
 
 def _gain(row: Mapping[str, dict], name: str) -> str:
@@ -320,13 +357,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if unknown := set(options.programs) - PROGRAMS.keys():
         parser.error(f"no program is called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
-    data: dict = {"machine": machine(), "rounds": options.rounds, "programs": {}}
-    if DATA.exists() and options.write:
+    data: dict = {"rounds": options.rounds, "programs": {}}
+    if DATA.exists() and (options.write or options.counts):
         known = json.loads(DATA.read_text(encoding="utf-8"))
-        if {name: known[name] for name in ("machine", "rounds")} == {
-            name: data[name] for name in ("machine", "rounds")
-        }:
-            data = known
+        data = known if known["rounds"] == options.rounds else data
     for name in options.programs:
         known = data["programs"].get(name)
         if options.counts and known is None:

@@ -557,7 +557,60 @@ def test_programs(text: str, expected: str) -> None:
     assert shown(text) == expected
 
 
+_KEEPER = "class A:\n    def put(self, n):\n        setattr(self, f'kept_{n}', torch.zeros(1))\n"
+_EITHER = (
+    "class T:\n    def step(self):\n        return 1, torch.zeros(1) > 0\n"
+    "class D:\n    def step(self):\n        return 1, {'a': True}\n"
+    "class N:\n    def step(self):\n        return 1, np.zeros(1) > 0\n"
+    "class E:\n    def step(self):\n        pass\n"
+)
 CLASSES = {
+    "set by a text": (
+        f"{_KEEPER}    def f(self, n):\n        show(getattr(self, f'kept_{{n}}'))",
+        "tensor float32 cpu rank 1",
+    ),
+    "set by a text, or from what is not known": (
+        f"{_KEEPER}    def load(self, n, x):\n        setattr(self, 'kept_' + n, x[n])\n"
+        "    def f(self, n):\n        show(getattr(self, f'kept_{n}'))",
+        "tensor float32 cpu rank 1",
+    ),
+    "set by texts to different things": (
+        f"{_KEEPER}    def name(self, n):\n        setattr(self, f'kept_{{n}}_name', n + 'a')\n"
+        "    def g(self):\n        setattr(self, 'kept_size', 'a')\n"
+        "    def f(self, n):\n        show(getattr(self, f'kept_{n}'))",
+        "unknown",
+    ),
+    "set by another text": (f"{_KEEPER}    def f(self, n):\n        show(getattr(self, f'left_{{n}}'))", "unknown"),
+    "set by a text of another object": (
+        "class A:\n    def put(self, other, n):\n        setattr(other, f'kept_{n}', torch.zeros(1))\n"
+        "    def f(self, n):\n        show(getattr(self, f'kept_{n}'))",
+        "unknown",
+    ),
+    "set by a text, and by an assignment": (
+        f"{_KEEPER}        self.kept_size = 1\n    def f(self, n):\n        show(getattr(self, f'kept_{{n}}'))",
+        "unknown",
+    ),
+    "what only one of two kinds has": (
+        f"{_EITHER}def f(env: T | D):\n    a, b = env.step()\n    show(b.any())",
+        "tensor bool cpu rank 0",
+    ),
+    "what only one of two kinds has, beside a method to be written": (
+        f"{_EITHER}def f(env: T | D | E):\n    a, b = env.step()\n    show(b.all())",
+        "tensor bool cpu rank 0",
+    ),
+    "what two of three kinds have": (
+        f"{_EITHER}def f(env: T | D | N):\n    a, b = env.step()\n    show(b.any())",
+        "unknown",
+    ),
+    "what one of several kinds has, of which one is not known": (
+        f"{_EITHER}def f(env: T | D, y):\n    a, b = env.step()\n    if y:\n        b = y\n    show(b.any())",
+        "unknown",
+    ),
+    "names that are bound to each other": (
+        f"{_EITHER}def f(env: T | D, n):\n    a, b = env.step()\n    for _ in range(n):\n        a = b\n        b = a\n"
+        "        show(b.any())",
+        "unknown",
+    ),
     "an attribute": (
         "class A:\n    def __init__(self):\n        self.x = 1\n    def f(self):\n        show(self.x)",
         "Python number int",

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import fresh_name, mentions_of
@@ -158,12 +159,14 @@ class HostIndices(Finder):
         unread = not any(binding in self.project.reaching(facts, each).bindings for each in others)
         stays = unread and binding.how is Bind.ASSIGN and not facts.scope_of(name).function.annotated
         target = name.id if stays else fresh_name(facts, name, f"{name.id}_on_device")
-        anchor = _anchor(first, members)
+        place, supposed = self._place_of(facts, first, members)
         moved = ""
         doubts: list[str] = []
-        if anchor is not None and not self._is_changed(facts, members):
-            moved, doubts = self._moved(facts, name, ast.unparse(anchor))
-            if not self.whereabouts.alike(facts, [node.value for node, _ in (found if stays else members)]):
+        if place and not self._is_changed(facts, members):
+            moved, doubts = self._moved(facts, name, binding, place)
+            if supposed:
+                doubts.append(f"the tensors lie on `{place}`")
+            elif not self.whereabouts.alike(facts, [node.value for node, _ in (found if stays else members)]):
                 doubts.append("the tensors lie on one device")
             further = stays and len(found) > len(members)  # subscripts that other code may run before
             if further or not self._stays(facts, binding, members):
@@ -171,17 +174,51 @@ class HostIndices(Finder):
         replaced = () if stays else tuple(each for _, each in members)
         return HostIndex(name.id, moved, target, first, replaced, ", and ".join(doubts))
 
-    def _moved(self, facts: FileFacts, name: ast.Name, anchor: str) -> tuple[str, list[str]]:
-        """The expression that moves an index to where a tensor lies, and what is not proven of the index."""
+    def _place_of(self, facts: FileFacts, first: ast.stmt, members: Sequence[_Use]) -> tuple[str, bool]:
+        """The text of the device to move an index to, and whether it is only supposed that the tensors lie there.
+
+        That is where a tensor lies that the first statement indexes in any case; else, of what an object keeps, the
+        device on which its class makes tensors. Empty where neither is known.
+        """
+        anchor = _anchor(first, members)
+        if anchor is not None:
+            return f"{ast.unparse(anchor)}.device", False
+        function = facts.scope_of(first).function
+        owner = function.method_of
+        kept = all(_root(node.value) == function.self_name for node, _ in members)
+        if owner is None or not function.self_name or not kept:
+            return "", False
+        names = {name for scope in self.project.family(owner.dotted) for name in self._devices(scope)}
+        return (f"{function.self_name}.{names.pop()}", True) if len(names) == 1 else ("", False)
+
+    def _devices(self, cls: Scope) -> Iterator[str]:
+        """The attributes of objects of a class that name the devices on which its methods make tensors."""
+        for method in methods(cls):
+            for call in method.run_calls():
+                if not (self.project.qualified(method.file, call.func) or "").startswith("torch."):
+                    continue
+                for keyword in call.keywords:
+                    match keyword:
+                        case ast.keyword(arg="device", value=ast.Attribute(value=ast.Name(id=method.self_name))):
+                            assert isinstance(keyword.value, ast.Attribute)
+                            yield keyword.value.attr
+
+    def _moved(self, facts: FileFacts, name: ast.Name, binding: Binding, place: str) -> tuple[str, list[str]]:
+        """The expression that moves an index to a device, and what is not proven of the index."""
         value = self.values.of(facts, name)
-        if value.kind is Kind.TENSOR:
-            return f"{name.id}.to({anchor}.device)", []
+        if value.kind is Kind.TENSOR and not self._may_be_other(facts, binding):
+            return f"{name.id}.to({place})", []
         # A list may be empty, and whole numbers of fewer bits are no index of a tensor.
         narrow = value.kind is Kind.LIST or value.dtype in _WHOLE - {_WIDE}
         known = value.element.dtype == "int" if value.kind is Kind.LIST else value.dtype is not None
         wide = ", dtype={torch}.int64" if narrow else ""
         doubts = [] if known else [f"`{name.id}` holds whole numbers"]
-        return f"{{torch}}.as_tensor({name.id}{wide}, device={anchor}.device)", doubts
+        return f"{{torch}}.as_tensor({name.id}{wide}, device={place})", doubts
+
+    def _may_be_other(self, facts: FileFacts, binding: Binding) -> bool:
+        """Whether a parameter may be given something else than a tensor, by what is written of its type."""
+        annotation = binding.annotation if binding.how is Bind.PARAM else None
+        return annotation is not None and self.values.annotations.read(facts, annotation).kind is not Kind.TENSOR
 
     # proofs ---------------------------------------------------------------------------------------------------------
 
@@ -317,6 +354,13 @@ def _anchor(first: ast.stmt, members: Iterable[_Use]) -> ast.expr | None:
     certain = set(unconditional(first))
     bases = [node.value for node, _ in members if node in certain]
     return next((base for base in bases if _is_chain(base)), None)
+
+
+def _root(node: ast.expr) -> str:
+    """The name of the object that an expression takes a part of: ``self`` of ``self.fields[key]``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_chain(node: ast.expr) -> bool:

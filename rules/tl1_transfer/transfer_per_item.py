@@ -134,9 +134,10 @@ class TransferPerItem(Rule):
     ```
 
     ## What the fix may change
-    Nothing. An index is moved once, to where the tensor lies that is indexed first. The fix says what it assumes where
-    it is not proven that the tensors lie on one device, that the index holds whole numbers, or that nothing changes it
-    in between. It gets a new name where something else reads it, where a loop binds it, and in a function with types.
+    Nothing. An index is moved once, to where the tensor lies that is indexed first, or, for tensors that an object
+    keeps under names, to the device on which its class makes tensors. The fix says what it assumes where it is not
+    proven that the tensors lie on one device, that the index holds whole numbers, or that nothing changes it in
+    between. It gets a new name where something else reads it, where a loop binds it, and in a function with types.
     Items of a comprehension that one function of torch joins are joined on the host, and what that gives is moved. The
     fix says what it assumes where it is not proven that they lie there. Other items have no automatic fix.
 

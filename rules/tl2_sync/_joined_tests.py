@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchlint import cst
+from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.rule import Device, Fix, Kind, Site
 from torchlint.rule.build import expression, in_place_of, source
 
@@ -61,10 +62,15 @@ def joined(site: Site, node: cst.BaseExpression) -> Fix | None:
     operands = list(_chain(top, kind))
     first = operands.index(child)
     last = first
-    while last < len(operands) and _is_joinable(site, operands[last], operands[first:last]):
+    doubts: dict[str, None] = {}
+    while last < len(operands) and (doubt := _doubt(site, operands[last], operands[first:last])) is not None:
+        doubts.update(dict.fromkeys([doubt] if doubt else []))
         last += 1
     if last - first < 2:
         return None
+    asked = [site.expression(_asked_for(operand)) for operand in operands[first:last]]
+    if not site.fact(Whereabouts).combine(site.file, [each for each in asked if each is not None]):
+        doubts["the tensors lie on one device"] = None
     sign = cst.BitOr() if kind is cst.Or else cst.BitAnd()
     whole = _on_device_truth(site, operands[first])
     for operand in operands[first + 1 : last]:
@@ -73,7 +79,8 @@ def joined(site: Site, node: cst.BaseExpression) -> Fix | None:
     if first:
         new = cst.BooleanOperation(_folded(operands[:first], top.operator), top.operator, new)
     new = _folded([new, *operands[last:]], top.operator)
-    return Fix(message="read these tests at once", replace=((top, in_place_of(top, new)),))
+    assumed = ", and ".join(doubts)
+    return Fix(message="read these tests at once", replace=((top, in_place_of(top, new)),), assumes=assumed)
 
 
 def _whole_chain(site: Site, part: cst.BooleanOperation) -> cst.BooleanOperation:
@@ -97,17 +104,19 @@ def _chain(node: cst.BaseExpression, kind: type[cst.BaseBooleanOp]) -> Iterator[
         yield node
 
 
-def _is_joinable(site: Site, operand: cst.BaseExpression, before: Sequence[cst.BaseExpression]) -> bool:
-    """Whether an operand is one truth on the device that may be computed although those before it decide already."""
+def _doubt(site: Site, operand: cst.BaseExpression, before: Sequence[cst.BaseExpression]) -> str | None:
+    """What has to be assumed for an operand to be one truth on the device that may be computed in any case.
+
+    ``before``: the operands that are read before it, which may decide already. ``None``: it is no such truth.
+    """
     tests = site.fact(Tests)
     twin = site.expression(_asked_for(operand))
     if twin is None or not reads(site, _asked_for(operand)) or not tests.is_truth(site.file, twin):
-        return False
+        return None
     if not before:
-        return True
+        return ""
     read = site.expression(_asked_for(before[0]))
-    known = frozenset() if read is None else tests.names(read)
-    return tests.is_harmless(site.file, twin, known)
+    return tests.doubt(site.file, twin, tests.names(read) if read is not None else ())
 
 
 def _asked_for(operand: cst.BaseExpression) -> cst.BaseExpression:

@@ -333,7 +333,12 @@ def _stored(site: Site, node: cst.Subscript) -> Fix | None:
     if sign in ("*", "/") or _scales(value):
         changes = (*changes, Change.NONFINITE)
     doubt = _doubt_of_stored(site, mask, held, parts[1:])
-    return Fix("compute all of it, and choose", ((statement, text),), changes, doubt, imports)
+    return Fix("compute all of it, and choose", ((statement, _on_one_row(text)),), changes, doubt, imports)
+
+
+def _on_one_row(text: str) -> str:
+    """The text of a statement on one row, which is split where that is too long; one with a comment stays as it is."""
+    return ast.unparse(ast.parse(text)) if "\n" in text and "#" not in text else text
 
 
 def _is_one_dtype(site: Site, parts: list[cst.BaseExpression]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import Bind, FileFacts
@@ -58,20 +58,34 @@ class Tests(Fact):
         asked = isinstance(func, ast.Attribute) and func.attr in ("any", "all") and value.dtype in (None, "uint8")
         return asked or value.dtype == "bool"
 
-    def names(self, node: ast.expr) -> frozenset[str]:
+    def names(self, node: ast.expr) -> Sequence[ast.Name]:
         """Return the names that are read in any case where an expression is computed."""
-        return frozenset(part.id for part in unconditional(node) if isinstance(part, ast.Name))
+        return [part for part in unconditional(node) if isinstance(part, ast.Name)]
 
-    def is_harmless(self, facts: FileFacts, node: ast.expr, known: frozenset[str]) -> bool:
-        """Return whether an expression may as well be computed where ``and`` or ``or`` would have left it out.
+    def doubt(self, facts: FileFacts, node: ast.expr, known: Sequence[ast.Name]) -> str | None:
+        """Return what has to be assumed for an expression to be computed although ``and`` or ``or`` would not do so.
+
+        Nothing (an empty text) where it is harmless, ``None`` where it is not even if all that it asks is a tensor.
+        ``known``: names that are read before it in any case.
+        """
+        if self._is_harmless(facts, node, known):
+            return ""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as asked, attr="any" | "all"), args=[], keywords=[]):
+                unknown = self.values.of(facts, asked).kind is Kind.UNKNOWN
+                return f"`{asked.id}` is a tensor" if unknown and self._is_harmless(facts, asked, known) else None
+        return None
+
+    def _is_harmless(self, facts: FileFacts, node: ast.expr, known: Sequence[ast.Name]) -> bool:
+        """Whether an expression may as well be computed where ``and`` or ``or`` would have left it out.
 
         It only compares, or asks elements for what they are, and neither its names nor what it does with them can fail.
-        ``known``: names that have a value there in any case.
         """
         if isinstance(node, ast.Constant):
             return True
         if isinstance(node, ast.Name):
-            return node.id in known or self._is_bound(facts, node)
+            bound = any(node.id == each.id or self.project.comes_with(facts, node, each) for each in known)
+            return bound or self._is_bound(facts, node)
         if isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id == facts.scope_of(node).function.self_name
             return own and self.values.of(facts, node).known
@@ -79,7 +93,7 @@ class Tests(Fact):
             return self._compares(facts, node, known)
         return isinstance(node, ast.Call) and self._asks(facts, node, known)
 
-    def _compares(self, facts: FileFacts, node: ast.Compare, known: frozenset[str]) -> bool:
+    def _compares(self, facts: FileFacts, node: ast.Compare, known: Sequence[ast.Name]) -> bool:
         """Whether a comparison has two sides that fit each other: one is a number, or neither has dimensions."""
         if len(node.ops) != 1 or not isinstance(node.ops[0], _ORDERS):
             return False
@@ -88,9 +102,9 @@ class Tests(Fact):
         if not all(value.kind in (Kind.TENSOR, Kind.NUMBER) for value in values):
             return False
         fit = any(value.kind is Kind.NUMBER for value in values) or all(value.rank == 0 for value in values)
-        return fit and all(self.is_harmless(facts, side, known) for side in sides)
+        return fit and all(self._is_harmless(facts, side, known) for side in sides)
 
-    def _asks(self, facts: FileFacts, node: ast.Call, known: frozenset[str]) -> bool:
+    def _asks(self, facts: FileFacts, node: ast.Call, known: Sequence[ast.Name]) -> bool:
         """``torch.isnan(x)``, ``x.any()``: of a tensor, without a further argument."""
         name = self.project.qualified(facts, node.func) or ""
         given = node.args
@@ -100,7 +114,7 @@ class Tests(Fact):
         module, _, last = name.rpartition(".")
         if module != "torch" or rules("operations").get(last) not in _TESTING or len(given) != 1 or node.keywords:
             return False
-        return self.values.of(facts, given[0]).kind is Kind.TENSOR and self.is_harmless(facts, given[0], known)
+        return self.values.of(facts, given[0]).kind is Kind.TENSOR and self._is_harmless(facts, given[0], known)
 
     def _is_bound(self, facts: FileFacts, node: ast.Name) -> bool:
         """Whether a name has a value wherever it is read: a parameter, or a statement of a block around binds it."""

@@ -113,12 +113,13 @@ class TensorCondition(Rule):
     count that the host keeps.
 
     ## What the fix may change
-    Nothing where `and` or `or` asks several tensors of one truth each: the device joins them (`a.any() | b.any()`),
-    and one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan`
-    and the like. `not x.any()` becomes `~x.any()`, or `(x.any() == 0)` where `x` may hold bytes, of which the result is
-    a byte. An `assert`, or a branch that exists to raise, gets a debug flag before it, as TL201 writes it: then wrong
-    values no longer raise while the flag is off (validation). There is no automatic fix that takes another branch away:
-    what to compute without it depends on it.
+    Nothing where `and` or `or` asks several tensors of one truth each: the device joins them (`a.any() | b.any()`), and
+    one read answers what took several. Only tests are joined that may be computed in any case: comparisons, `isnan` and
+    the like. The fix says what it assumes where it is not proven that no two of them lie on different accelerators, or
+    that what has an `any()` is a tensor where others of its kind may be dicts. `not x.any()` becomes `~x.any()`, or
+    `(x.any() == 0)` where `x` may hold bytes, of which the result is a byte. An `assert`, or a branch that exists to
+    raise, gets a debug flag before it, as TL201 writes it: then wrong values no longer raise while the flag is off
+    (validation). There is no automatic fix that takes another branch away: what to compute without it depends on it.
 
     ## When to ignore it
     On the CPU, where reading the value costs little and the branch saves work: skipping a masked write when nothing
@@ -171,7 +172,7 @@ class TensorCondition(Rule):
             message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[purpose])
             fix = None if site.compiling.scripted() else joined(site, node)
             check = _check(site, node) if purpose is Purpose.RAISE else None
-            if check is not None and fix is None:
+            if check is not None and (fix is None or fix.assumes):
                 fix = behind_a_flag(site, check, reads_somewhere, VARIABLE.of(self.given))
             yield Report(node, message, fix)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
@@ -13,28 +14,47 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Sides, together
 from torchlint.late import dataclass
+from torchlint.models import function_names
 from torchlint.rule import Change, Fix
 from torchlint.rule.build import module_for
 from torchlint.rule.site import Site
 
 _MAKERS = ("torch.tensor", "torch.as_tensor")
 _ARRAYS = ("numpy.array", "numpy.asarray", "numpy.stack", "numpy.vstack", "numpy.concatenate")
+# Contexts in which a tensor of numbers is made as before them. Others choose a stream or a device; in inference mode
+# tensors remember it.
+_MODES = function_names(autograd=("pauses", "records", "sets"))
+_INFERENCE = "torch.inference_mode"
+_CASTING = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
 _WIDEST = 60
 """The most characters of the names in a row; more stand one below the other."""
 _NAME = "moved_together"
-HELPER = '''\
+_GATHERING = '''\
 def moved_together(tensors, device):
     """Bring tensors of the host to a device, all of them by one copy of their bytes."""
+    if str(device) == "cpu":
+        return [tensor.to(device) for tensor in tensors]
     lengths = [tensor.numel() * tensor.element_size() for tensor in tensors]
     sizes = [-(-length // 16) * 16 for length in lengths]
     host = {torch}.empty(sum(sizes), dtype={torch}.uint8, device="cpu")
     for tensor, part, length in zip(tensors, host.split(sizes), lengths):
         part[:length].view(tensor.dtype).view(tensor.shape).copy_(tensor)
+'''
+HELPER = f"""{_GATHERING}\
     parts = zip(tensors, host.to(device=device).split(sizes), lengths)
     return [part[:length].view(tensor.dtype).view(tensor.shape) for tensor, part, length in parts]
-'''
-"""The function that the fix adds, with the module ``torch`` called ``{torch}``."""
+"""
+"""The function that the fix adds, with the module ``torch`` called ``{torch}``: its results share one memory."""
+COPYING_HELPER = f"""{_GATHERING}\
+    moved = []
+    parts = host.to(device=device).split(sizes)
+    for tensor, part, length in zip(tensors, parts, lengths):
+        part = part[:length].view(tensor.dtype).view(tensor.shape)
+        moved.append({{torch}}.empty_like(tensor, device=device).copy_(part))
+    return moved
+"""
+"""The same, with a memory of its own for each result: the device copies each part, without a wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +162,7 @@ class FieldsMoved(Fact):
         return _Field(name, above, ast.unparse(host))
 
     def _runs_after(self, facts: FileFacts, stmt: ast.stmt, call: ast.Call) -> bool:
-        """Whether a call runs whenever what follows a statement in its block does, under nothing but modes of torch."""
+        """Whether a call runs whenever what follows a statement in its block does, under modes of autograd alone."""
         own = facts.statement(call)
         if own is None or isinstance(own, (ast.With, ast.For, ast.While, ast.If)) or call not in unconditional(own):
             return False
@@ -159,9 +179,8 @@ class FieldsMoved(Fact):
 
     def _is_mode(self, facts: FileFacts, item: ast.withitem) -> bool:
         expression = item.context_expr
-        return isinstance(expression, ast.Call) and (self.project.qualified(facts, expression.func) or "").startswith(
-            "torch."
-        )
+        name = self.project.qualified(facts, expression.func) if isinstance(expression, ast.Call) else None
+        return name is not None and name != _INFERENCE and (name in _MODES or name in _CASTING)
 
     def _between(self, facts: FileFacts, stmt: ast.stmt, last: ast.Call) -> list[ast.AST]:
         """All that runs behind a statement until a call, with the statement of the call."""
@@ -194,15 +213,23 @@ def _names(facts: FileFacts, moved: MovedFields) -> Iterator[str]:
 def fields_moved(site: Site) -> Fix | None:
     """Return the fix that moves the fields of the rows that a call draws by one copy.
 
-    The result is ``None`` where they are not moved.
+    The fields stay views of it, or, where that is not accepted, get memories of their own. The result is ``None`` where
+    they are not moved.
     """
     moved = site.fact(FieldsMoved).of(site.file, site.twin) if isinstance(site.twin, ast.Call) else None
     if moved is None or not site.device.may_be_cuda() or site.compiling.scripted():
         return None
+    views = _fix(site, moved, HELPER, (Change.ALIASING, Change.MEMORY))
+    copies = _fix(site, moved, COPYING_HELPER, ())
+    return copies if views is None else replace(views, instead=copies)
+
+
+def _fix(site: Site, moved: MovedFields, helper: str, may_change: tuple[Change, ...]) -> Fix | None:
+    """The fix that moves fields by a function, which it adds; ``None`` where the file has another of its name."""
     torch, imports = module_for(site, "torch", "torch")
-    helper = HELPER.format(torch=torch)
+    helper = helper.format(torch=torch)
     own = ast.dump(ast.parse(helper).body[0])
-    bound = site.file.top.bindings.get(_NAME, ())
+    bound = [each for scope in site.file.scopes for each in scope.bindings.get(_NAME, ())]
     if any(each.stmt is None or ast.dump(each.stmt) != own for each in bound):
         return None
     names = list(_names(site.file, moved))
@@ -216,8 +243,9 @@ def fields_moved(site: Site) -> Fix | None:
         replace=(),
         elsewhere=tuple((field.call, name) for field, name in zip(moved.fields, names, strict=True)),
         behind=((moved.unpacked, row),),
-        may_change=(Change.ALIASING, Change.MEMORY),
+        may_change=may_change,
         assumes=moved.doubt,
         imports=imports,
         definitions=(helper,),
+        less=True,
     )

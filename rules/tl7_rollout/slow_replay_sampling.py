@@ -152,10 +152,13 @@ class SlowReplaySampling(Rule):
 
     ## What the fix may change
     Where the fields of rows that `random.sample` draws become tensors on a device one by one, the fix moves the bytes
-    of all of them by one copy and takes them apart there, with the dtypes that they had. The tensors then share one
-    memory, which is held as long as one of them is, and autograd takes a change in place of one for a change of all.
-    Draws have no automatic fix: a generator draws another random stream and needs a seed of its own, and integers drawn
-    with replacement (`np.random.randint`) may repeat, which for a large buffer hardly ever happens.
+    of all of them by one copy and takes them apart there, with the dtypes that they had. That changes nothing where
+    each tensor gets a memory of its own, by a copy on the device. Without these copies, which `aliasing` and `memory`
+    allow, the tensors share one memory, which is held as long as one of them is, and autograd takes a change in place
+    of one for a change of all. It is right only if nothing changes the rows before they are moved, and says so where
+    that is not proven. Draws have no automatic fix: a generator draws another random stream and needs a seed of its
+    own, and integers drawn with replacement (`np.random.randint`) may repeat, which for a large buffer hardly ever
+    happens.
 
     ## When to ignore it
     For draws that happen once per epoch. Choices with probabilities (`p=`) are not reported.

@@ -17,6 +17,7 @@ from fuzz.fixes.masking import masking
 from fuzz.fixes.program import Program
 from fuzz.fixes.readbacks import reading
 from fuzz.fixes.recording import recording
+from fuzz.fixes.replaying import replaying
 from fuzz.fixes.surroundings import Surroundings, around
 
 _COMMENTS = (
@@ -121,6 +122,7 @@ GENERATORS: Mapping[str, Callable[[str, random.Random], Program]] = {
     "TL403": _modules,
     "TL405": growing,
     "TL603": following,
+    "TL704": replaying,
     "TL706": batches,
     "TL905": precision,
     "TL909": _comments,

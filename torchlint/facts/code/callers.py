@@ -123,6 +123,28 @@ def stores_of(project: Project, cls: str, name: str) -> Iterator[AttributeStore]
         yield from scope.stores[name]
 
 
+def set_by_name(project: Project, cls: str) -> Iterator[tuple[Scope, ast.expr, ast.expr]]:
+    """Yield what methods of a class, its ancestors and its descendants set in their object by ``setattr``.
+
+    Each with the method and the expression of the name.
+    """
+    for method in (each for scope in _relatives(project, cls) for each in methods(scope)):
+        for call in method.run_calls():
+            match call:
+                case ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=held), name, value]):
+                    if held == method.self_name:
+                        yield method, name, value
+
+
+def attributes_of(project: Project, cls: str) -> set[str]:
+    """Return the names of attributes that a class, its ancestors and its descendants assign to."""
+    return {name for scope in _relatives(project, cls) for name in scope.stores}
+
+
+def _relatives(project: Project, cls: str) -> Iterator[Scope]:
+    return iter(dict.fromkeys((*project.family(cls), *project.descendants(cls))))
+
+
 def methods(cls: Scope) -> Iterator[Scope]:
     """Yield the functions in a class's body."""
     return (inner for inner in cls.inner if inner.kind == "function")

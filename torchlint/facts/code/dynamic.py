@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.callers import arguments
+from torchlint.facts.code.callers import arguments, attributes_of, set_by_name
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
 from torchlint.facts.values.asking import Ask
@@ -67,6 +67,8 @@ def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
     if source.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) or not source.name:
         return UNKNOWN
     texts = found.texts or _beginning(ask, source.name, found.prefix)
+    if not texts and found.prefix:
+        return _stored(ask, source.name, found.prefix)
     if not texts or len(texts) > _MANY:
         return UNKNOWN
     return join([ask.attribute(source.name, text) for text in sorted(texts)])
@@ -130,6 +132,28 @@ def _beginning(ask: Ask, classes: str, prefix: str) -> set[str]:
     """The methods of classes whose names begin with a text."""
     families = (scope for cls in classes.split("|") for scope in ask.project.family(cls))
     return {name for scope in families for name in scope.bindings if prefix and name.startswith(prefix)}
+
+
+def _stored(ask: Ask, classes: str, prefix: str) -> Value | None:
+    """What methods of classes store in themselves by ``setattr`` under names that begin with a text.
+
+    Unknown where they store something under such a name by an assignment, or under a name of which nothing is known.
+    Where nothing is known of some of it, such as what was read from a file, it is taken to be what the rest is.
+    """
+    found: list[Value | None] = []
+    for cls in classes.split("|"):
+        if any(name.startswith(prefix) for name in attributes_of(ask.project, cls)):
+            return UNKNOWN
+        for method, key, value in set_by_name(ask.project, cls):
+            name = spelling(ask, method.file, key)
+            begun = [*name.texts, name.prefix] if name.prefix else [*name.texts]
+            if not begun or any(text.startswith(prefix) or prefix.startswith(text) for text in begun):
+                found.append(ask.value(method.file, value) if begun else UNKNOWN)
+    known = [value for value in found if value is None or value.known]
+    if not known:
+        return UNKNOWN
+    result = join(known)
+    return result if result is None or len(known) == len(found) else ask.guess(result)
 
 
 def _of_module(ask: Ask, file: FileFacts, found: Spelling) -> Value:

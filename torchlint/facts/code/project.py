@@ -71,6 +71,10 @@ class Project(Fact):
 
     # names ----------------------------------------------------------------------------------------------------------
 
+    def comes_with(self, facts: FileFacts, node: ast.expr, other: ast.expr) -> bool:
+        """Return whether a name has a value wherever another one has: the same statements bind both."""
+        return self.reaching(facts, node).comes_with(self.reaching(facts, other))
+
     def reaching(self, facts: FileFacts, node: ast.AST) -> Reaching:
         """Return the bindings that may reach a name where it is read; none for any other node."""
         return self._definitions.reaching(facts, node)

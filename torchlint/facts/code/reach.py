@@ -54,6 +54,22 @@ class Reaching:
         return found if len(found) == len(self.bindings) else ()
 
     @property
+    def parts(self) -> tuple[tuple[ast.expr, tuple[int, ...]], ...]:
+        """The expressions that a name may be a part of, each with the way to it: ``f()`` and (1,) of ``a, b = f()``.
+
+        None where something else than an assignment without a type may bind it.
+        """
+        plain = [each for each in self.bindings if each.how is Bind.ASSIGN and each.annotation is None]
+        found = tuple((each.value, each.path) for each in plain if each.value is not None)
+        return found if len(found) == len(self.bindings) else ()
+
+    def comes_with(self, other: Reaching) -> bool:
+        """Return whether each statement that may give another name its value gives this one a value, too."""
+        own = {each.stmt for each in self.bindings if each.how is Bind.ASSIGN}
+        giving = {each.stmt for each in other.bindings}
+        return bool(giving) and giving <= own
+
+    @property
     def operands(self) -> list[ast.expr]:
         """All expressions of the function that a name is computed from: assigned, iterated or added to it."""
         bound = (each for each in self.bindings if each.how in (Bind.ASSIGN, Bind.ELEMENT, Bind.AUGMENT))

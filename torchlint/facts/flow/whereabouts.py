@@ -10,6 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.code.callers import Caller, passed, unpacked
 from torchlint.facts.code.decorating import keeps_result
+from torchlint.facts.code.exporting import of_library
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import is_above
@@ -130,6 +131,14 @@ class Whereabouts(Fact):
             sharing = [group for group in groups if group & signs]
             groups = [group for group in groups if not group & signs] + [signs.union(*sharing)]
         return len(groups) == 1 and bool(groups[0])
+
+    def combine(self, facts: FileFacts, nodes: Sequence[ast.expr]) -> bool:
+        """Return whether numbers as tensors can be operands of one operation: no two lie on different accelerators.
+
+        One of the host may stand beside one of an accelerator. A library may be given tensors of several.
+        """
+        closed = bool(nodes) and not of_library(self.project, facts.scope_of(nodes[0]))
+        return (closed and self._is_one(facts)) or self.alike(facts, nodes)
 
     def _lie(self, facts: FileFacts, node: ast.expr) -> _Lie:
         """Where a tensor lies; what is not computed in the function is its own source."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import reduce
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import keeps_result
@@ -49,6 +50,15 @@ _ENV_NAME = Word("variable of an environment")
 _NAMED = function_names(names=("class", "module", "object"))
 # Calls that give their argument back in another form, to be called like it.
 _WRAPPERS = function_names(wraps=True)
+
+_TRUTHS = frozenset({"any", "all"})
+_OF_PYTHON: Mapping[Kind, type] = {
+    Kind.DICT: dict,
+    Kind.LIST: list,
+    Kind.TUPLE: tuple,
+    Kind.STRING: str,
+    Kind.NONE: type(None),
+}
 
 _ANY_MODULE = "torch.nn.Module"
 
@@ -184,15 +194,56 @@ class CallValues:
         if func.attr in ("get", "pop") and node.args and is_typed_dict(self.ask.project, source):
             key = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
             return self.ask.attribute(source.name, key) if isinstance(key, str) else UNKNOWN
-        if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
-            return join(self._method_of(source, name, func.attr, facts, node) for name in source.name.split("|"))
+        if classes := _by_class(source):
+            return join(self._method_of(source, name, func.attr, facts, node) for name in classes)
         if self._is_foreign(facts, func.value):
             return UNKNOWN
+        if not source.known and (had := self._having(facts, func)) is not None:
+            return tensor_method(func.attr, had, node, of)
         if moves_item(facts, node):
             return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
         if func.attr in _REDUCING and self._batches.holds(facts, func.value):
             return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
         return self.ask.guess(operators.untyped_method(func.attr, node, of))
+
+    def _having(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
+        """The tensor that has a method, where nothing else that the object may be has one of that name.
+
+        ``None`` where no tensor is among what it may be, or something of which nothing is known.
+        """
+        if func.attr not in _TRUTHS or not isinstance(func.value, ast.Name):
+            return None
+        found = [each for each in self._alternatives(facts, func.value) if each is not None]
+        having = [each for each in found if not _lacks(each, func.attr)]
+        value = join(having) if len(having) < len(found) else None
+        return value if value is not None and value.kind is Kind.TENSOR else None
+
+    def _alternatives(self, facts: FileFacts, name: ast.Name) -> Iterator[Value | None]:
+        """What a name may be, one by one: by each assignment, and of a call each method that it may run."""
+        parts = self.ask.project.reaching(facts, name).parts
+        for whole, path in parts:
+            for each in self._each_result(facts, whole):
+                yield None if each is None else reduce(operators.unpack, path, each)
+        if not parts:
+            yield self.ask.value(facts, name)
+
+    def _each_result(self, facts: FileFacts, node: ast.expr) -> Iterator[Value | None]:
+        """What each method gives that a call may run; of any other expression what it is.
+
+        A method that gives ``None`` is one that derived classes have to write, as for ``join``.
+        """
+        func = node.func if isinstance(node, ast.Call) else None
+        source = self.ask.value(facts, func.value) if isinstance(func, ast.Attribute) else None
+        own = _by_class(source) if source is not None else ()
+        if isinstance(node, ast.Call) and isinstance(func, ast.Attribute) and source is not None and own:
+            for cls in own:
+                for each in self._own_results(source, cls, func.attr, facts, node):
+                    if each is None or each.kind is not Kind.NONE:
+                        yield each
+                if not self.ask.project.implementations(cls, func.attr):
+                    yield UNKNOWN
+        else:
+            yield self.ask.value(facts, node)
 
     def _is_foreign(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is a module of a library, whose functions are no methods: ``jnp.logical_not(x)``."""
@@ -230,10 +281,8 @@ class CallValues:
         return tuple_of(*[TENSOR] * count) if count > 1 else TENSOR if count else UNKNOWN
 
     def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
-        own = self.ask.project.implementations(cls, attr)
-        if own:
-            callers = [Caller(facts, node, _filled(source, method)) for method in own]
-            return join(returned_at(self.ask, *each, cls) for each in zip(own, callers, strict=True))
+        if self.ask.project.implementations(cls, attr):
+            return join(self._own_results(source, cls, attr, facts, node))
         if attr == "__call__" and source.kind is Kind.MODULE:
             return self._called(replace(source, name=cls), facts, node)
         given = self._of_framework(cls, attr)
@@ -245,6 +294,13 @@ class CallValues:
         if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
             return self._called(member, facts, node)
         return self.ask.guess(operators.untyped_method(attr, node, self.ask.knower(facts)))
+
+    def _own_results(
+        self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call
+    ) -> Iterator[Value | None]:
+        """What each method of the project gives that a call on an object of a class may run."""
+        for method in self.ask.project.implementations(cls, attr):
+            yield returned_at(self.ask, method, Caller(facts, node, _filled(source, method)), cls)
 
     # what is called -------------------------------------------------------------------------------------------------
 
@@ -324,6 +380,16 @@ class CallValues:
         if given is not None and given.kind is Kind.NUMBER and (given.dtype == "bool" or given.literal is None):
             return given
         return told_more(promised, given)
+
+
+def _by_class(value: Value) -> Sequence[str]:
+    """The classes of the project or of libraries whose methods are called on a value."""
+    return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name else ()
+
+
+def _lacks(value: Value, method: str) -> bool:
+    """Whether a value of Python itself has no method of a name."""
+    return value.kind in _OF_PYTHON and not hasattr(_OF_PYTHON[value.kind], method)
 
 
 def _tokenizes(call: ast.Call) -> bool:
