@@ -125,6 +125,8 @@ class GraphKeptAlive(Rule):
             return  # nothing depends on what was computed from nothing
         if graph is False or (graph is None and not is_loss(site, node)):
             return
+        if graph and site.autograd.has_graph(node, trained=True) is False:
+            return  # of a target network alone: it should record none (TL306)
         learns = _learns(site, node)
         if not learns and _is_only_listed(site, node) and chains(site, node):
             return  # its graph is a part of that of the next round anyway

@@ -13,7 +13,7 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.autograd.tuples import Tuples, added_to
-from torchlint.facts.code.callers import answers
+from torchlint.facts.code.callers import answers, passed
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -215,6 +215,8 @@ class Graphs(Fact):
             return self._network(facts, func, node, given)
         targets = self.graph.sure(node)
         if targets:
+            if (handed := self._handed(facts, node, targets)) is not None:
+                return self._network(facts, handed, node, [each for each in given if each is not handed])
             return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
         if not callee.known and is_kept_layer(self.project, facts, func):
             fed = self._any(facts, given)
@@ -226,7 +228,7 @@ class Graphs(Fact):
     def _function(
         self, facts: FileFacts, func: ast.expr, targets: Iterable[Scope], given: Sequence[ast.expr]
     ) -> Graph | None:
-        """The result of project functions; of a method of a module it depends on which module that is.
+        """The result of project functions; of a method of a module, or of what holds some, it depends on which it is.
 
         Where some of the functions give tensors with a graph and others give none, it is not known which one runs.
         """
@@ -234,8 +236,8 @@ class Graphs(Fact):
         found = _joined([*results.values()])
         if found and any(result is Graph.NONE and answers(target) for target, result in results.items()):
             return Graph.OPEN
-        of_module = isinstance(func, ast.Attribute) and self.values.of(facts, func.value).kind is Kind.MODULE
-        if not found or not of_module:
+        owner = self.values.of(facts, func.value).kind if isinstance(func, ast.Attribute) else Kind.UNKNOWN
+        if not found or owner not in (Kind.MODULE, Kind.INSTANCE):
             return found
         if self.networks.toggled(facts, func):
             return Graph.OPEN
@@ -245,6 +247,37 @@ class Graphs(Fact):
             fed = self._any(facts, given) or Graph.NONE
             return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
         return found
+
+    def _handed(self, facts: FileFacts, node: ast.Call, targets: Sequence[Scope]) -> ast.expr | None:
+        """The module that a call hands to a function which only runs it: ``run(self.target, obs)``."""
+        if len(targets) != 1 or (caller := self.graph.caller(targets[0], node)) is None:
+            return None
+        name = self._run_alone(targets[0])
+        given = passed(targets[0], name, caller) if name else None
+        return given if given is not None and self.values.of(facts, given).kind is Kind.MODULE else None
+
+    def _run_alone(self, function: Scope) -> str:
+        """The parameter that a function calls for all that it returns, an empty word where there is none."""
+        called = {
+            self._called_parameter(function, part)
+            for result in function.results
+            for part in (result.elts if isinstance(result, ast.Tuple) else [result])
+        }
+        return called.pop() if len(called) == 1 else ""
+
+    def _called_parameter(self, function: Scope, node: ast.expr) -> str:
+        """The parameter that an expression is a call of, also by a name of the function or with methods behind it."""
+        seen: set[ast.expr] = set()
+        while node not in seen:
+            seen.add(node)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                bound = self.project.reaching(function.file, node.func).parameter
+                return node.func.id if bound is not None and bound.scope is function else ""
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                node = node.func.value  # ``net(x).squeeze(-1)``
+            elif isinstance(node, ast.Name):
+                node = self.project.reaching(function.file, node).value or node
+        return ""
 
     def _method(self, facts: FileFacts, func: ast.Attribute, given: Sequence[ast.expr]) -> Graph | None:
         source = self.values.of(facts, func.value)
@@ -296,7 +329,7 @@ class Graphs(Fact):
             return True
         if any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes):
             return True
-        return parts is None and self.networks.trained(facts, func) is True
+        return parts is None and (self.networks.trained(facts, func) is True or self.networks.target(facts, func))
 
     def _is_bare(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether all that a callee may be are layers that only normalize: ``BatchNorm1d(n, affine=False)``."""

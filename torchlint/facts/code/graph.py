@@ -11,6 +11,7 @@ from typing import cast
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, arguments, passed, stores_of
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
@@ -357,7 +358,8 @@ class _Resolver:
     def _held(self, receiver: Value, attr: str) -> list[Value] | None:
         """What an attribute holds that is called like a method; ``None`` where the class has a method of its name."""
         names = receiver.name.split("|")
-        if any(self.project.implementations(name, attr) for name in names):
+        methods = (method for name in names for method in self.project.implementations(name, attr))
+        if any(not is_property(method) for method in methods):
             return None
         return [self.values.attribute(name, attr) for name in names]
 
@@ -365,9 +367,15 @@ class _Resolver:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
         targets: list[tuple[Scope, int]] = []
         known = False
+        reached: list[tuple[Scope, int]] | None
         around = _method_around(facts, call)
         for name in receiver.name.split("|"):
             method = self.project.method(name, attr)
+            if method is not None and is_property(method):  # what it gives is called, not the property
+                reached = self._reached(facts, call, self.values.attribute(name, attr))
+                known = known or reached is not None
+                targets += reached or ()
+                continue
             skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
@@ -377,7 +385,7 @@ class _Resolver:
                 found += [scope for scope in overrides if self.project.shares(around, scope)]
             else:
                 found += overrides
-            reached: list[tuple[Scope, int]] | None = [(scope, skip) for scope in found]
+            reached = [(scope, skip) for scope in found]
             if not found and not overrides:
                 reached = self._reached(facts, call, self.values.attribute(name, attr))
             known = known or reached is not None or not self.project.is_ours(name)

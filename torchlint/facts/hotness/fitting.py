@@ -8,7 +8,8 @@ from itertools import takewhile
 
 from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import conjuncts, names_in
+from torchlint.facts.hotness.around import around
 from torchlint.models import Word
 
 # What an update has several of: a loop over these is a part of one update.
@@ -29,6 +30,21 @@ def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapp
                 if _repeats(loop, scope) >= (2 if "update" in functions.get(scope, ()) else 1):
                     found.add(scope)
     return found
+
+
+def awaited(scope: Scope, node: ast.AST) -> bool:
+    """Return whether a node of a function runs only where a call without arguments says so: ``if self._fit_due():``.
+
+    What the call asks is not known, or a guard would be found; it is how a rollout is waited for.
+    """
+    child = node
+    for current in takewhile(lambda each: each is not scope.node and not isinstance(each, LOOPS), around(scope, node)):
+        if isinstance(current, ast.If) and child in current.body:
+            tests = (test for test, truth in conjuncts(current.test, True) if truth)
+            if any(isinstance(test, ast.Call) and not test.args and not test.keywords for test in tests):
+                return True
+        child = current
+    return False
 
 
 def _repeats(loop: ast.stmt, scope: Scope) -> int:

@@ -19,6 +19,7 @@ from torchlint.facts.hotness.chosen import Choice
 from torchlint.facts.hotness.coldness import cold_file, cold_function
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
+from torchlint.facts.hotness.fitting import awaited
 from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.paths import Paths
@@ -297,12 +298,15 @@ class Heat(Fact):
     def seldom_called(self, edge: Edge) -> Bound | None:
         """Return the guard on a function that runs less often than the place that calls it.
 
-        A function that holds a loop of updates is not part of one update.
+        A function that holds a loop of updates is not part of one update, nor of one step if it waits for a rollout.
         """
         target = edge.target
         found = self._called_seldom(target)
-        fits = found is None and target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
-        return self.guards.of(OWN_UPDATES) if fits else found
+        if found is not None or target not in self.roots.fitting:
+            return found
+        fits = self.kinds(edge.facts, edge.node) == {"update"}
+        fits = fits or awaited(edge.facts.scope_of(edge.node).function, edge.node)
+        return self.guards.of(OWN_UPDATES) if fits else None
 
     def _called_seldom(self, scope: Scope) -> Bound | None:
         """The guard on all calls of a function."""

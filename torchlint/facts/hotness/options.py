@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.code.callers import methods, sets_any, stores_of
+from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -45,6 +46,7 @@ class _Passed:
 
 
 _BUILTINS = "builtins."
+_CALLED = ("forward", "__call__")
 _NO_CALL = _Passed()
 
 
@@ -61,6 +63,7 @@ class Options:
     _given: dict[tuple[Scope, str], Literals | None] = field(default_factory=dict)
     _bound: dict[Binding, Literals | None] = field(default_factory=dict)
     _unlinked: dict[str, _Passed] | None = None
+    _read: frozenset[str] | None = None
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Return whether a test has a truth value for none of the literals that the tested expression may be."""
@@ -172,9 +175,21 @@ class Options:
         first = int(scope.method_of is not None)
         place = scope.params.index(name) - first if name in scope.params else None
         named, held = (self._unlinked.get(each, _NO_CALL) for each in (scope.name, _OBJECT))
-        if name in held.keywords or named.may_pass(name, place):
+        if named.may_pass(name, place) or (name in held.keywords and self._may_be_held(scope)):
             return True
-        return scope.name in ("forward", "__call__") and held.may_pass(name, place)
+        return scope.name in _CALLED and held.may_pass(name, place)
+
+    def _may_be_held(self, scope: Scope) -> bool:
+        """Whether code holds a function under another name: it reads its name without calling it, or quotes it.
+
+        A decorator of the project may keep what it decorates.
+        """
+        if scope.name in _CALLED or isinstance(scope.node, ast.Lambda) or not keeps_result(self.project, scope):
+            return True
+        if self._read is None:
+            self._read = frozenset(name for facts in self.project.files.values() for name in _read_names(facts))
+        word = scope.method_of.name if scope.name == "__init__" and scope.method_of is not None else scope.name
+        return word in self._read or self.project.quotes(word)
 
     def _unlinked_calls(self) -> dict[str, _Passed]:
         """What calls that reach no known function pass, by the name of what they call.
@@ -210,3 +225,11 @@ class Options:
 def _sets_any(cls: Scope) -> bool:
     """Whether a method of a class gives its objects attributes of any name."""
     return any(sets_any(call) for method in methods(cls) for call in method.calls)
+
+
+def _read_names(facts: FileFacts) -> Iterator[str]:
+    """The names that a file reads without calling them."""
+    called = {call.func for scope in facts.scopes for call in scope.calls}
+    for node in (*facts.nodes(ast.Name), *facts.nodes(ast.Attribute)):
+        if isinstance(node.ctx, ast.Load) and node not in called:
+            yield last_name(node)

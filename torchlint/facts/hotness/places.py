@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import TypeVar
 
@@ -144,13 +144,14 @@ class _Before:
     """What the statements of a block limit further down in it, found once for all of its statements."""
 
     def __init__(
-        self, block: Sequence[ast.stmt], facts: FileFacts, project: Project, guards: Guards, paced: Container[ast.AST]
+        self, block: Sequence[ast.stmt], facts: FileFacts, project: Project, guards: Guards, roots: Roots
     ) -> None:
         self.first = guards.of(FIRST_CALL)
         self.kept = kept_already(block, facts)
-        updated = max((place for place, stmt in enumerate(block) if stmt in paced), default=-1)
+        updated = max((place for place, stmt in enumerate(block) if stmt in roots.paced), default=-1)
+        iterated = max((place for place, stmt in enumerate(block) if stmt in roots.iterating), default=-1)
         self.exits = [
-            (place, leaving, _with_update(found) if place < updated else found)
+            (place, leaving, _with_update(found) if place < updated else _with_iteration(found, place < iterated))
             for place, leaving, found in guards.exits(block, facts)
         ]
         self.leaving = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
@@ -256,7 +257,7 @@ class Places:
         block, index = facts.places[stmt]
         before = self._before.get(block[0])
         if before is None:
-            before = self._before[block[0]] = _Before(block, facts, self.project, self.guards, self.roots.paced)
+            before = self._before[block[0]] = _Before(block, facts, self.project, self.guards, self.roots)
             self._open += 1
             for place, leaving in before.leaving:
                 found = None if raises(leaving.body) else self._flagged(facts, leaving.test, False)
@@ -315,6 +316,8 @@ class Places:
                     found = Bound(Frequency.UPDATE, found.guard)  # every few batches or steps, but then an update
                 elif isinstance(current, ast.If) and not self.roots.paced.isdisjoint(_arm(current, child)):
                     found = _with_update(found)
+                elif isinstance(current, ast.If):
+                    found = _with_iteration(found, not self.roots.iterating.isdisjoint(_arm(current, child)))
                 local.hold(found, current)
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)
@@ -439,6 +442,13 @@ def _arm(branching: ast.If, child: ast.AST) -> Sequence[ast.stmt]:
 def _with_update(found: _Found) -> _Found:
     """The guard on code that holds an update, or a call of one: what waits for it runs as often as it does."""
     return found._replace(limit=Frequency.UPDATE) if found is not None and found.guard in _WAITING else found
+
+
+def _with_iteration(found: _Found, iterates: bool) -> _Found:
+    """The guard on code that calls what loops over updates: it waits for a rollout, and runs once for each."""
+    if iterates and found is not None and found.guard in _WAITING:
+        return found._replace(limit=max(found.limit, Frequency.EPISODE))
+    return found
 
 
 def _is_debug(node: ast.AST) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import field
 from itertools import takewhile
 
@@ -62,7 +62,7 @@ class Roots:
     the functions that hold one around steps of an environment; ``receivers`` the objects on which the
     ``functions`` are roots; ``updating`` the
     branches that hold a gradient update themselves; ``paced`` the statements that hold one, or a call that leads to
-    one, with no loop between; ``aside`` the statements that run instead of a step, when a worker
+    one, with no loop between; ``iterating`` those that hold a call of what loops over updates, likewise; ``aside`` the statements that run instead of a step, when a worker
     is sent another command; ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are
     handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found. ``exempt`` are
     the calls and loops with a step or an update in them that make nothing hot; ``collected`` the loops that have as
@@ -78,6 +78,7 @@ class Roots:
     programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
     paced: set[ast.AST] = field(default_factory=set)
+    iterating: set[ast.AST] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
     given: dict[Scope, EntryPoint] = field(default_factory=dict)
@@ -131,6 +132,7 @@ def _found_roots(
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
     roots.fitting = fitting(project, roots.loops, roots.functions)
+    roots.iterating = _iterating(graph, roots.fitting)
     _protocols(project, roots)
     _drive(project, graph, roots)
     for facts in project.files.values():
@@ -211,6 +213,23 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 todo.append((home, node, kind, fresh, above))
             elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> set[ast.AST]:
+    """The statements that hold a call of a function with a loop of updates, or one that leads to it outside of loops."""
+    found: set[ast.AST] = set()
+    todo, seen = list(fitting), set(fitting)
+    while todo:
+        for caller in graph.callers.get(todo.pop(), ()):
+            home = caller.facts.scope_of(caller.call).function
+            if caller.call in graph.weak:
+                continue
+            found.update(unlooped(home, caller.call))
+            alone = home.kind == "function" and enclosing_loop(caller.facts, caller.call, home) is None
+            if alone and home not in seen:
+                seen.add(home)
+                todo.append(home)
+    return found
 
 
 def _exempts_loop(scope: Scope, loop: ast.AST, programs: Programs) -> Exemption | None:

@@ -271,7 +271,7 @@ class Escapes(Fact):
         name = self.project.qualified(facts, func) or ""
         if name in _KEEPERS or _raises(name):
             return self._data(facts, call)
-        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
+        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.", "inspect.")):
             return True
         targets = self.graph.sure(call)
         if targets:

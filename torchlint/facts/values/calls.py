@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller
-from torchlint.facts.code.decorating import keeps_result
+from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
@@ -231,7 +231,7 @@ class CallValues:
 
     def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
         own = self.ask.project.implementations(cls, attr)
-        if own:
+        if own and not is_property(own[0]):  # of a property what it gives is called
             callers = [Caller(facts, node, _filled(source, method)) for method in own]
             return join(returned_at(self.ask, *each, cls) for each in zip(own, callers, strict=True))
         if attr == "__call__" and source.kind is Kind.MODULE:
