@@ -9,6 +9,7 @@ from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, 
 from torchlint.rule.build import source
 
 from ._guarded import ENDS, guarded, value_of
+from ._target_records_graph import given_with_others
 
 _DETACHED = "the graph of `{what}`, a copy that no optimizer updates, is recorded and detached; use `torch.no_grad()`"
 _LIVE = "`backward` also runs through `{what}`, a copy that no optimizer updates; run it in `torch.no_grad()`"
@@ -146,7 +147,9 @@ class TargetRecordsGraph(Rule):
 def _copied(site: Site, call: cst.Call) -> bool:
     """Whether a call runs a target network that records, and hands its result to nothing else."""
     run = site.autograd.run(call)
-    if run is None or run.returned or run.differentiates or site.autograd.has_graph(call) is not True:
+    if run is None or run.differentiates or site.autograd.has_graph(call) is not True:
+        return False
+    if run.returned and not given_with_others(site):
         return False
     network = site.autograd.network(call.func)
     target = network.target and not network.trained

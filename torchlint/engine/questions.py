@@ -10,6 +10,7 @@ from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.code.alternatives import Alternatives
 from torchlint.facts.code.idle import Idle
 from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.nesting import in_handler
@@ -78,6 +79,11 @@ class SiteNames(_Questions):
         """Return the qualified name through the imports."""
         twin = self.site.expression(node)
         return self.site.analyses[Project].qualified(self.site.file, twin) if twin is not None else None
+
+    def alternatives(self, node: cst.CSTNode) -> Sequence[str]:
+        """Return the functions of torch that an expression without a name of its own may mean, one of them each time."""
+        twin = self.site.expression(node)
+        return self.site.analyses[Alternatives].of(self.site.file, twin) if twin is not None else ()
 
     def module(self, module: str) -> str | None:
         """Return the name a module is bound to by an import of this file that the node sees, also by a star import."""

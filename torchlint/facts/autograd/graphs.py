@@ -83,7 +83,7 @@ class Graphs(Fact):
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
         self._leaves = ValueFlow(self._leaf, lost=False)
-        self._tuples = Tuples(self.sources, self._off)
+        self._tuples = Tuples(self.sources, self._is_whole)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Graph:
         """Return the sources of an expression's graph, with ``OPEN`` if some are not known."""
@@ -291,6 +291,12 @@ class Graphs(Fact):
             return self._solver.ask((facts, func.value))
         found = self._solver.ask((facts, func.value))
         return None if found is None else found | Graph.OPEN
+
+    def _is_whole(self, facts: FileFacts, node: ast.Call) -> bool:
+        """Whether the parts of what a call gives have its graph: nothing is recorded, or a target network runs."""
+        if self._off(facts, node):
+            return True
+        return self.values.of(facts, node.func).kind is Kind.MODULE and self.networks.target(facts, node.func)
 
     def _off(self, facts: FileFacts, node: ast.AST) -> bool:
         return self.modes.at(facts, node) is Mode.OFF

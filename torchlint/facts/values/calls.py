@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import field, replace
 
+from torchlint.facts.code.alternatives import Alternatives
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
@@ -60,9 +61,11 @@ class CallValues:
     ask: Ask
     envs_return_arrays: Callable[[], bool]
     _batches: BatchItems = field(init=False)
+    _alternatives: Alternatives = field(init=False)
 
     def __post_init__(self) -> None:
         self._batches = BatchItems(self.ask)
+        self._alternatives = Alternatives(self.ask.project)
 
     def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
         """Return the value of a call."""
@@ -109,6 +112,8 @@ class CallValues:
     def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
         """The value of a call of a function of a library or of the project, of a class, or of a method."""
         project = self.ask.project
+        if chosen := self._alternatives.of(facts, node.func):
+            return join(library_call(each, node, self.ask.knower(facts)) or UNKNOWN for each in chosen)
         if name is not None:
             known = library_call(name, node, self.ask.knower(facts))
             if known is not None:
