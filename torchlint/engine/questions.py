@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.autograd.holding import Holding
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.autograd.networks import Networks
@@ -379,7 +380,7 @@ class SiteAutograd(_Questions):
         twin = self.site.expression(node)
         if not isinstance(twin, ast.Call) or not self.site.analyses[Autograd].runs(self.site.file, twin):
             return None
-        keeps = self.site.analyses[Escapes].run_keeps(self.site.file, twin)
+        keeps = self.site.analyses[Holding].run_keeps(self.site.file, twin)
         return self.site.analyses[Autograd].run(self.site.file, twin, keeps=keeps)
 
     def network(self, node: cst.CSTNode) -> Network:

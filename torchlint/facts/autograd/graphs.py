@@ -13,7 +13,7 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.autograd.tuples import Tuples, added_to
-from torchlint.facts.code.callers import answers, passed
+from torchlint.facts.code.callers import answers, methods, passed
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -184,10 +184,22 @@ class Graphs(Fact):
             return self._solver.ask((facts, node.value))
         stores = self.sources.stores(facts, node)
         if not stores:
-            return Graph.OPEN
+            return Graph.NONE if self._is_buffer(source, node.attr) else Graph.OPEN
         owners = self.sources.owners(facts, node)
         added = [part for cls in owners for part in self.networks.parts.additions.to(cls, node.attr)]
         return _joined([*(self._binding(s.scope.file, s.binding) for s in stores), *map(self._solver.ask, added)])
+
+    def _is_buffer(self, owner: Value, attr: str) -> bool:
+        """Whether all that a module keeps under a name is what ``register_buffer`` was given."""
+        calls = (call for cls in owner.name.split("|") for scope in self.project.family(cls) for call in _calls_in(scope))
+        return owner.kind is Kind.MODULE and any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "register_buffer"
+            and call.args
+            and isinstance(call.args[0], ast.Constant)
+            and call.args[0].value == attr
+            for call in calls
+        )
 
     # calls ----------------------------------------------------------------------------------------------------------
 
@@ -392,6 +404,10 @@ class Graphs(Fact):
             if any(name.endswith("nn.Parameter") or has_parameters(name) for name in names):
                 return True
         return False
+
+
+def _calls_in(cls: Scope) -> Iterator[ast.Call]:
+    return (call for method in methods(cls) for call in method.calls)
 
 
 def _joined(found: Sequence[Graph | None]) -> Graph | None:

@@ -14,6 +14,7 @@ from torchlint.facts.code.model import FUNCTIONS, LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness import environments
+from torchlint.facts.hotness.answering import answers
 from torchlint.facts.hotness.around import branches, enclosing_loop, unlooped
 from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
@@ -117,6 +118,8 @@ def _found_roots(
         if not cold_file(facts.path):
             roots.begun[facts] = list(_begun(facts, graph, values, roots.exempt))
     found = [each for facts in project.files.values() for each in roots.begun.get(facts, ())]
+    stepped = [(scope, call) for scope, call, kind in found if kind == STEP]
+    found += [(scope, call, STEP) for scope, call in answers(project, stepped) if not cold_file(scope.file.path)]
     stepping: dict[Scope, list[ast.AST]] = {}
     for scope, call, kind in found:
         if kind == STEP:

@@ -25,6 +25,7 @@ from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = method_names(adds=True)
+_PURE = method_names(pure=True, elsewhere=False)
 _STEPPING = method_names(environment=True, elsewhere=False)
 _CACHING = last_names(caches=True)
 _CONTAINERS = frozenset(
@@ -230,7 +231,7 @@ class Escapes(Fact):
             elif isinstance(target, ast.Starred):
                 todo.append(target.value)
             elif isinstance(target, ast.Attribute):
-                if node.value is None or not self.values.of(facts, node.value).is_data:
+                if node.value is None or not self._is_free(facts, node.value):
                     return False
             elif isinstance(target, ast.Subscript):
                 owner = self.values.of(facts, target.value)
@@ -240,6 +241,10 @@ class Escapes(Fact):
                 if not (copies or data or self._local(facts, target.value, within)):
                     return False
         return True
+
+    def _is_free(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether what an attribute is given holds no tensor that counts as kept."""
+        return self.values.of(facts, node).is_data
 
     def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
         """Whether what stands in brackets is not a tensor that a dict would keep; a key of a dict has no slice."""
@@ -285,6 +290,8 @@ class Escapes(Fact):
             return self._parts_keep_none(facts, func)
         if not isinstance(func, ast.Attribute):
             return False  # a function that someone passed in: it may keep anything
+        if last in _PURE and self._whichever(last):
+            return True  # ``x.view(x.size(0), -1)`` of whatever a module is given
         if not self._data(facts, call):
             return False
         arguments = [*call.args, *call.keywords]
