@@ -50,8 +50,9 @@ def awaited(scope: Scope, node: ast.AST) -> bool:
 def _repeats(loop: ast.stmt, scope: Scope) -> int:
     """How many loops of a function run a loop, itself included, but for those over the parts of one update."""
     around = takewhile(lambda node: node is not scope.node, scope.file.ancestors(loop))
-    return sum(isinstance(node, LOOPS) and not _goes_over_parts(node) for node in (loop, *around))
+    return sum(isinstance(node, LOOPS) and not goes_over_parts(node) for node in (loop, *around))
 
 
-def _goes_over_parts(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    return not isinstance(loop, ast.While) and any(_PARTS.fits(name) for name in names_in(loop.iter))
+def goes_over_parts(loop: ast.AST) -> bool:
+    """Return whether a loop goes over what an update has several of: agents, critics, networks."""
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(_PARTS.fits(name) for name in names_in(loop.iter))

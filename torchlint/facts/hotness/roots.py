@@ -45,6 +45,7 @@ from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import Receivers
+from torchlint.facts.hotness.teams import loops_of_teams
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -134,6 +135,8 @@ def _found_roots(
     _climb(roots, Receivers(project, graph), Programs(project, graph), guards, seen)
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
+    for loop in list(loops_of_teams(project, graph, roots.loops)):
+        roots.loops[loop] = {UPDATE}
     roots.fitting = fitting(project, roots.loops, roots.functions)
     roots.iterating = _iterating(graph, roots.fitting)
     _protocols(project, roots)
