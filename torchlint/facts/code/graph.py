@@ -23,6 +23,7 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_ANY_MODULE = "torch.nn.Module"
 # How many arguments one parameter is followed through; more are passed on only in generated code.
 _MOST_PASSED = 50
 
@@ -245,7 +246,7 @@ class _Resolver:
 
     def _is_open(self, value: Value) -> bool:
         """Whether a value is only annotated as a module, and callers that are still to be found may tell which."""
-        return not self.linked and value.kind is Kind.MODULE and value.name == "torch.nn.Module"
+        return not self.linked and value.kind is Kind.MODULE and value.name == _ANY_MODULE
 
     def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
         """A call of a parameter: what each caller passes for it, whatever the others do."""
@@ -388,7 +389,9 @@ class _Resolver:
             reached = [(scope, skip) for scope in found]
             if not found and not overrides:
                 reached = self._reached(facts, call, self.values.attribute(name, attr))
-            known = known or reached is not None or not self.project.is_ours(name)
+            # Any module may be one that a class of the project makes of itself: ``pdf`` of a policy by its name alone.
+            if reached or name != _ANY_MODULE or not receiver.derived:
+                known = known or reached is not None or not self.project.is_ours(name)
             targets += reached or ()
         return suiting(facts, call, targets) if known else None
 

@@ -102,7 +102,8 @@ class Heat(Fact):
         seed = first.first if first is not None else None
         when = seed.when if seed is not None and seed.frequency is frequency else ""
         if frequency is Frequency.STEP and (phases := self.phases(facts, node)) & {ITERATION, SAMPLE}:
-            when = _SAMPLED if SAMPLE in phases else "once per token" if phases == {ITERATION} else when
+            each = "once per token" if self.local(facts, node, scope).imagined is None else "once per step of a model"
+            when = _SAMPLED if SAMPLE in phases else each if phases == {ITERATION} else when
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
@@ -197,7 +198,7 @@ class Heat(Fact):
             found = Frequency.INNER
         elif local.episode is not None:
             found = max(found, Frequency.EPISODE)
-        each = local.token is not None or local.sample is not None
+        each = local.token is not None or local.sample is not None or local.imagined is not None
         if each and found is Frequency.EPISODE and self._iterates(scope, local):
             found = Frequency.STEP
         return found if local.cap is None else min(found, local.cap)
