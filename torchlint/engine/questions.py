@@ -82,7 +82,7 @@ class SiteNames(_Questions):
         return self.site.analyses[Project].qualified(self.site.file, twin) if twin is not None else None
 
     def alternatives(self, node: cst.CSTNode) -> Sequence[str]:
-        """Return the functions of torch that an expression without a name of its own may mean, one of them each time."""
+        """Return the functions of torch that an expression without a name of its own may mean, one each time."""
         twin = self.site.expression(node)
         return self.site.analyses[Alternatives].of(self.site.file, twin) if twin is not None else ()
 

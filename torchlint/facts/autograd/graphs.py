@@ -13,14 +13,14 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.autograd.tuples import Tuples, added_to
-from torchlint.facts.code.callers import answers, methods, passed
+from torchlint.facts.code.callers import answers, methods
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import forms_of, receiver_of, walk
+from torchlint.facts.code.tree import arguments_of, forms_of, receiver_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -191,7 +191,9 @@ class Graphs(Fact):
 
     def _is_buffer(self, owner: Value, attr: str) -> bool:
         """Whether all that a module keeps under a name is what ``register_buffer`` was given."""
-        calls = (call for cls in owner.name.split("|") for scope in self.project.family(cls) for call in _calls_in(scope))
+        calls = (
+            call for cls in owner.name.split("|") for scope in self.project.family(cls) for call in _calls_in(scope)
+        )
         return owner.kind is Kind.MODULE and any(
             isinstance(call.func, ast.Attribute)
             and call.func.attr == "register_buffer"
@@ -262,11 +264,10 @@ class Graphs(Fact):
 
     def _handed(self, facts: FileFacts, node: ast.Call, targets: Sequence[Scope]) -> ast.expr | None:
         """The module that a call hands to a function which only runs it: ``run(self.target, obs)``."""
-        if len(targets) != 1 or (caller := self.graph.caller(targets[0], node)) is None:
-            return None
-        name = self._run_alone(targets[0])
-        given = passed(targets[0], name, caller) if name else None
-        return given if given is not None and self.values.of(facts, given).kind is Kind.MODULE else None
+        name = self._run_alone(targets[0]) if len(targets) == 1 else ""
+        given = arguments_of(node) if name else ()
+        handed = (each for each in given if any(taken == name for _, taken in self.graph.taking(node, each)))
+        return next((each for each in handed if self.values.of(facts, each).kind is Kind.MODULE), None)
 
     def _run_alone(self, function: Scope) -> str:
         """The parameter that a function calls for all that it returns, an empty word where there is none."""

@@ -93,13 +93,18 @@ class Networks(Fact):
         return self._is_trained(facts, node, origins) if origins else None
 
     def target(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Return whether a module is a target network, or an object holds such copies: it is called so, or copied whole."""
+        """Return whether a module is a target network, or an object holds such copies.
+
+        An object does where it is called so, or copied whole; what runs on an object's own ``self`` runs on copies too.
+        """
         owner = _owner_of(self.values, facts, node)
         origins = self.tracer.of(facts, owner)
         if owner is not _module_of(self.values, facts, node):
             if facts.own_object(owner) is not None:
                 return False
-            made = [(file, value) for origin in origins for file, value in self.tracer.made(origin) if value is not None]
+            made = [
+                (file, value) for origin in origins for file, value in self.tracer.made(origin) if value is not None
+            ]
             if not _is_called_target(owner) and not any(self._copies(file, value) for file, value in made):
                 return False
         return self._is_target(owner, origins)

@@ -49,7 +49,7 @@ def link_by_name(project: Project, graph: CallGraph, values: Values, pending: li
 
 
 def _is_plain(call: ast.Call) -> bool:
-    """Whether a call gives no more than methods of containers and files take: ``agent.update(obs, act, reward)`` does."""
+    """Whether a call gives no more than methods of containers and files take, unlike ``agent.update(obs, act, r)``."""
     return len(call.args) + len(call.keywords) <= _FEW_ARGUMENTS or starred(call)
 
 

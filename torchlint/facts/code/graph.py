@@ -10,7 +10,7 @@ from typing import cast
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
-from torchlint.facts.code.callers import Caller, arguments, passed, stores_of
+from torchlint.facts.code.callers import Caller, arguments, hides_default, passed, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.linking import connected
@@ -366,8 +366,7 @@ class _Resolver:
 
     def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
-        targets: list[tuple[Scope, int]] = []
-        known = False
+        targets, known = list[tuple[Scope, int]](), False
         reached: list[tuple[Scope, int]] | None
         around = _method_around(facts, call)
         for name in receiver.name.split("|"):
@@ -427,7 +426,7 @@ class _Resolver:
         if value.name == PARTIAL:
             filled = sorted({name for part in value.items[:1] for name in part.name.split("|")} & functions.keys())
             wrapped = [functions[name] for name in filled]
-            if STARRED not in value.keys and not any(_hides_default(scope, value.keys) for scope in wrapped):
+            if STARRED not in value.keys and not any(hides_default(scope, value.keys) for scope in wrapped):
                 skip = len(value.items) - 1
                 return [(each, skip + (1 if each.method_of is not None else 0)) for each in wrapped] or None
             self.graph.run(facts, call, wrapped)
@@ -469,12 +468,6 @@ class _Resolver:
                     if scope is not None:
                         skip = before + (1 if scope.method_of is not None else 0)
                         self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
-
-
-def _hides_default(scope: Scope, names: Sequence[str]) -> bool:
-    """Whether a partial fills a parameter by name that has a default, which the call alone seems to leave as it is."""
-    bound = (binding for name in names for binding in scope.bindings.get(name, ()))
-    return any(binding.how is Bind.PARAM and binding.value is not None for binding in bound)
 
 
 def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:

@@ -42,7 +42,7 @@ def _sent(scope: Scope, step: ast.Call) -> Iterator[int]:
 
 
 def _unpacked(facts: FileFacts, call: ast.Call) -> int:
-    """Into how many names an answer is unpacked, also the answers of all workers: ``zip(*[c.recv() for c in conns])``."""
+    """Into how many names an answer is unpacked, also those of all workers: ``zip(*[c.recv() for c in conns])``."""
     above = facts.parent.get(call)
     if isinstance(above, (ast.ListComp, ast.GeneratorExp)) and above.elt is call:
         above = facts.parent.get(above)

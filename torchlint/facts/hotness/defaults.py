@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import constants_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
@@ -44,7 +45,7 @@ class SettingDefaults(Fact):
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
                 key = facts, name
                 if key not in self._short:
-                    found = list(_declared(facts, name)) or [*self._defaults(name), *self._set(name)]
+                    found = list(_declared(facts, name)) or [*self._defaults(name), *constants_of(self.project, name)]
                     self._short[key] = bool(found) and all(map(_is_short, found))
                 return self._short[key]
         return False
@@ -61,15 +62,6 @@ class SettingDefaults(Fact):
                     yield from _of_option(call, name)
             for node in facts.nodes(ast.Dict):
                 yield from _of_dict(node, name)
-
-
-    def _set(self, name: str) -> Iterator[object]:
-        """The literals that constructors set an attribute of a name to: ``self.target_update = 1``."""
-        for cls in self.project.classes.values():
-            for store in cls.stores.get(name, ()):
-                value = store.binding.value
-                if store.scope.name == "__init__" and isinstance(value, ast.Constant) and not store.binding.path:
-                    yield value.value
 
 
 def _is_short(value: object) -> bool:

@@ -230,6 +230,5 @@ def _sets_any(cls: Scope) -> bool:
 def _read_names(facts: FileFacts) -> Iterator[str]:
     """The names that a file reads without calling them."""
     called = {call.func for scope in facts.scopes for call in scope.calls}
-    for node in (*facts.nodes(ast.Name), *facts.nodes(ast.Attribute)):
-        if isinstance(node.ctx, ast.Load) and node not in called:
-            yield last_name(node)
+    names: list[ast.Name | ast.Attribute] = [*facts.nodes(ast.Name), *facts.nodes(ast.Attribute)]
+    yield from (last_name(node) for node in names if isinstance(node.ctx, ast.Load) and node not in called)

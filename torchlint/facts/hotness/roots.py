@@ -61,14 +61,14 @@ class Roots:
     """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
 
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
-    the functions that hold one around steps of an environment; ``receivers`` the objects on which the
-    ``functions`` are roots; ``updating`` the
-    branches that hold a gradient update themselves; ``paced`` the statements that hold one, or a call that leads to
-    one, with no loop between; ``iterating`` those that hold a call of what loops over updates, likewise; ``aside`` the statements that run instead of a step, when a worker
-    is sent another command; ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are
-    handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found. ``exempt`` are
-    the calls and loops with a step or an update in them that make nothing hot; ``collected`` the loops that have as
-    many rounds as one of the ``loops``, each with that one.
+    the functions that hold one around steps of an environment; ``receivers`` the objects on which the ``functions``
+    are roots; ``updating`` the branches that hold a gradient update themselves; ``paced`` the statements that hold
+    one, or a call that leads to one, with no loop between; ``iterating`` those that hold a call of what loops over
+    updates, likewise; ``aside`` the statements that run instead of a step, when a worker is sent another command;
+    ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are handed to frameworks,
+    ``begun`` the steps and updates of each file, from which all others are found. ``exempt`` are the calls and loops
+    with a step or an update in them that make nothing hot; ``collected`` the loops that have as many rounds as one of
+    the ``loops``, each with that one.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -222,16 +222,16 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
 
 
 def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> set[ast.AST]:
-    """The statements that hold a call of a function with a loop of updates, or one that leads to it outside of loops."""
+    """The statements that hold a call of a function with a loop of updates, or a call that leads to it alone."""
     found: set[ast.AST] = set()
     todo, seen = list(fitting), set(fitting)
     while todo:
-        for caller in graph.callers.get(todo.pop(), ()):
-            home = caller.facts.scope_of(caller.call).function
-            if caller.call in graph.weak:
+        for where, node in graph.places(todo.pop()):
+            home = where.scope_of(node).function
+            if node in graph.weak:
                 continue
-            found.update(unlooped(home, caller.call))
-            alone = home.kind == "function" and enclosing_loop(caller.facts, caller.call, home) is None
+            found.update(unlooped(home, node))
+            alone = home.kind == "function" and enclosing_loop(where, node, home) is None
             if alone and home not in seen:
                 seen.add(home)
                 todo.append(home)

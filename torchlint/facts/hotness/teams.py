@@ -1,7 +1,7 @@
 """Loops over the parts of one update: several agents, critics or networks learn one after the other, then it goes on.
 
-``for u in range(n): for a in range(nagents): team.update(batch, a); team.update_targets()``: a round of the outer loop is
-one update of all, so what stands around the inner loop runs once per update.
+``for u in range(n): for a in range(nagents): team.update(batch, a); team.update_targets()``: a round of the outer loop
+is one update of all, so what stands around the inner loop runs once per update.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from torchlint.facts.hotness.fitting import goes_over_parts
 from torchlint.facts.hotness.phases import STEP, UPDATE
 
 
-def loops_of_teams(
-    project: Project, graph: CallGraph, loops: Mapping[ast.AST, Set[str]]
-) -> Iterator[ast.AST]:
+def loops_of_teams(project: Project, graph: CallGraph, loops: Mapping[ast.AST, Set[str]]) -> Iterator[ast.AST]:
     """Yield the loops around a loop over the parts of an update, but for those whose rounds also step environments."""
     stepping: set[Scope] | None = None
     for facts in project.files.values():
@@ -52,6 +50,5 @@ def _stepping(project: Project, graph: CallGraph, loops: Mapping[ast.AST, Set[st
         scope = todo.pop()
         if scope not in found:
             found.add(scope)
-            callers = (caller for caller in graph.callers.get(scope, ()) if caller.call not in graph.weak)
-            todo += (caller.facts.scope_of(caller.call).function for caller in callers)
+            todo += (where.scope_of(node).function for where, node in graph.places(scope) if node not in graph.weak)
     return found

@@ -254,7 +254,9 @@ def _added(stmt: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     match stmt:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=grown, attr="append" | "appendleft"), args=[value])):
             return grown, value
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=grown, attr="insert"), args=[ast.Constant(value=0), value])):
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=grown, attr="insert"), args=[ast.Constant(value=0), value])
+        ):
             return grown, value
     return None
 

@@ -8,7 +8,6 @@ from dataclasses import field
 from itertools import islice
 
 from torchlint.facts.code.callers import Caller, arguments, methods, stores_of
-from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import spaces
@@ -111,7 +110,7 @@ class Attributes:
     def _optimised(self, cls: str) -> frozenset[str]:
         """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``.
 
-        Also those that are loaded with what such an attribute has: ``self.copy.load_state_dict(self.net.state_dict())``.
+        Also those that are loaded with what such an attribute has: ``self.old.load_state_dict(self.net.state_dict())``.
         """
         found = self._trained.get(cls)
         if found is None:
@@ -246,9 +245,7 @@ class Attributes:
             found += [(inner, f"{method.self_name}.{name}") for inner in method.inner if inner.kind == "function"]
         return self._filled(value, found, cls, name)
 
-    def _filled(
-        self, value: Value, places: Sequence[tuple[Scope, str]], cls: str = "", attr: str = ""
-    ) -> Value | None:
+    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str = "", attr: str = "") -> Value | None:
         """A list or dict with what functions put into it under these names; of objects of a class, where it is one."""
         if value.kind is Kind.DICT:
             return self._keyed(value, places, cls)
