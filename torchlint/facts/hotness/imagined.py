@@ -7,6 +7,7 @@ from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of, parts_of, walk
 from torchlint.late import dataclass
@@ -38,7 +39,7 @@ class ImaginedSteps:
             return False
         if self.project.qualified(facts, loop.iter.func) != "builtins.range":
             return False
-        for stmt in loop.body:
+        for stmt in nodes_of(loop.body):
             if isinstance(stmt, ast.Assign):
                 runs = [part for part in walk(stmt.value) if isinstance(part, ast.Call) and self._is_network(part)]
                 given = {name for call in runs for each in arguments_of(call) for name in map(_place, walk(each))}
