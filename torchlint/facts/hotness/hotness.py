@@ -303,9 +303,9 @@ class Heat(Fact):
         """
         target = edge.target
         found = self._called_seldom(target)
-        if found is not None or target not in self.roots.fitting:
+        if found is not None or target not in self.roots.iterations:
             return found
-        fits = self.kinds(edge.facts, edge.node) == {"update"}
+        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
         fits = fits or awaited(edge.facts.scope_of(edge.node).function, edge.node)
         return self.guards.of(OWN_UPDATES) if fits else None
 

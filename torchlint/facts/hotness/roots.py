@@ -65,10 +65,10 @@ class Roots:
     are roots; ``updating`` the branches that hold a gradient update themselves; ``paced`` the statements that hold
     one, or a call that leads to one, with no loop between; ``iterating`` those that hold a call of what loops over
     updates, likewise; ``aside`` the statements that run instead of a step, when a worker is sent another command;
-    ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are handed to frameworks,
-    ``begun`` the steps and updates of each file, from which all others are found. ``exempt`` are the calls and loops
-    with a step or an update in them that make nothing hot; ``collected`` the loops that have as many rounds as one of
-    the ``loops``, each with that one.
+    ``fitting`` the functions that hold a loop of updates, ``iterations`` also those that lead to one. ``given`` are
+    the functions that are handed to frameworks, ``begun`` the steps and updates of each file, from which all others
+    are found. ``exempt`` are the calls and loops with a step or an update in them that make nothing hot; ``collected``
+    the loops that have as many rounds as one of the ``loops``, each with that one.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -81,6 +81,7 @@ class Roots:
     updating: set[ast.AST] = field(default_factory=set)
     paced: set[ast.AST] = field(default_factory=set)
     iterating: set[ast.AST] = field(default_factory=set)
+    iterations: set[Scope] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
     given: dict[Scope, EntryPoint] = field(default_factory=dict)
@@ -138,7 +139,7 @@ def _found_roots(
     for loop in list(loops_of_teams(project, graph, roots.loops)):
         roots.loops[loop] = {UPDATE}
     roots.fitting = fitting(project, roots.loops, roots.functions)
-    roots.iterating = _iterating(graph, roots.fitting)
+    roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
     _protocols(project, roots)
     _drive(project, graph, roots)
     for facts in project.files.values():
@@ -221,8 +222,8 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 roots.paced.update(unlooped(home, node))
 
 
-def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> set[ast.AST]:
-    """The statements that hold a call of a function with a loop of updates, or a call that leads to it alone."""
+def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> tuple[set[ast.AST], set[Scope]]:
+    """The functions with a loop of updates or a call outside of loops that leads to one, and what holds their calls."""
     found: set[ast.AST] = set()
     todo, seen = list(fitting), set(fitting)
     while todo:
@@ -235,7 +236,7 @@ def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> set[ast.AST]:
             if alone and home not in seen:
                 seen.add(home)
                 todo.append(home)
-    return found
+    return found, seen
 
 
 def _exempts_loop(scope: Scope, loop: ast.AST, programs: Programs) -> Exemption | None:
