@@ -380,7 +380,8 @@ class SiteAutograd(_Questions):
         twin = self.site.expression(node)
         if not isinstance(twin, ast.Call) or not self.site.analyses[Autograd].runs(self.site.file, twin):
             return None
-        keeps = self.site.analyses[Holding].run_keeps(self.site.file, twin)
+        keeps = self.site.analyses[Escapes].run_keeps(self.site.file, twin)
+        keeps = keeps and self.site.analyses[Holding].run_keeps(self.site.file, twin)
         return self.site.analyses[Autograd].run(self.site.file, twin, keeps=keeps)
 
     def network(self, node: cst.CSTNode) -> Network:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import field
 
 from torchlint.facts.code.callers import methods, sets_any, stores_of
@@ -63,7 +64,7 @@ class Options:
     _given: dict[tuple[Scope, str], Literals | None] = field(default_factory=dict)
     _bound: dict[Binding, Literals | None] = field(default_factory=dict)
     _unlinked: dict[str, _Passed] | None = None
-    _read: frozenset[str] | None = None
+    _read: dict[str, bool] = field(default_factory=dict)
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Return whether a test has a truth value for none of the literals that the tested expression may be."""
@@ -180,16 +181,17 @@ class Options:
         return scope.name in _CALLED and held.may_pass(name, place)
 
     def _may_be_held(self, scope: Scope) -> bool:
-        """Whether code holds a function under another name: it reads its name without calling it, or quotes it.
+        """Whether code may hold a function under another name: a text has its name where it is not called.
 
         A decorator of the project may keep what it decorates.
         """
         if scope.name in _CALLED or isinstance(scope.node, ast.Lambda) or not keeps_result(self.project, scope):
             return True
-        if self._read is None:
-            self._read = frozenset(name for facts in self.project.files.values() for name in _read_names(facts))
         word = scope.method_of.name if scope.name == "__init__" and scope.method_of is not None else scope.name
-        return word in self._read or self.project.quotes(word)
+        if word not in self._read:
+            held = re.compile(rb"(?<!\w)%s(?!\w|\s*\()" % re.escape(word.encode()))
+            self._read[word] = any(held.search(facts.source.utf8) for facts in self.project.files.values())
+        return self._read[word]
 
     def _unlinked_calls(self) -> dict[str, _Passed]:
         """What calls that reach no known function pass, by the name of what they call.
@@ -225,10 +227,3 @@ class Options:
 def _sets_any(cls: Scope) -> bool:
     """Whether a method of a class gives its objects attributes of any name."""
     return any(sets_any(call) for method in methods(cls) for call in method.calls)
-
-
-def _read_names(facts: FileFacts) -> Iterator[str]:
-    """The names that a file reads without calling them."""
-    called = {call.func for scope in facts.scopes for call in scope.calls}
-    names: list[ast.Name | ast.Attribute] = [*facts.nodes(ast.Name), *facts.nodes(ast.Attribute)]
-    yield from (last_name(node) for node in names if isinstance(node.ctx, ast.Load) and node not in called)
