@@ -133,7 +133,7 @@ class TargetRecordsGraph(Rule):
             if isinstance(above, cst.Call) and _copied(site, above):
                 return
             above = site.parent(above)
-        what = source(call.func)
+        what = source(_network(site, call))
         ends = site.flow.graph_uses(call)
         if ends <= ENDS:
             message, fix = _DETACHED.format(what=what), _fix(site, call, detached=True)
@@ -154,6 +154,13 @@ def _copied(site: Site, call: cst.Call) -> bool:
     network = site.autograd.network(call.func)
     target = network.target and not network.trained
     return (target or site.autograd.has_graph(call, trained=True) is False) and bool(site.flow.uses(call, frozenset()))
+
+
+def _network(site: Site, call: cst.Call) -> cst.BaseExpression:
+    """What a call runs, or hands to a function that only runs it."""
+    handed = (arg.value for arg in call.args if site.values.of(arg.value).kind is Kind.MODULE)
+    runs_another = site.values.of(call.func).kind is Kind.FUNCTION and isinstance(call.func, cst.Name)
+    return next(handed, call.func) if runs_another else call.func
 
 
 def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:
