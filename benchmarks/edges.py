@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNEL = (
     "torchlint/facts/dataflow/",
     *(f"torchlint/facts/code/{name}.py" for name in ("callers", "collect", "graph", "mentions", "model", "project")),
-    *(f"torchlint/facts/code/{name}.py" for name in ("alike", "nesting", "reach")),
+    *(f"torchlint/facts/code/{name}.py" for name in ("alike", "alternatives", "nesting", "reach")),
 )
 """Folders and modules that cross edges for all others."""
 _QUERIES = frozenset({"only", "operands", "parameter", "parts", "value", "values"})

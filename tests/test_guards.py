@@ -326,7 +326,8 @@ main(gym.make("x"), Agent(Learner(torch.nn.Linear(2, 2))), [])
         ("if self.t % 4 != 0:\nreturn\n<batch = sample(memory)\nself.learner.learn(batch)", Frequency.UPDATE),
         ("if self.t % 4 == 0:\nbatch = sample(memory)\nself.learner.learn(batch)", Frequency.UPDATE),
         ("if self.t % 4 == 0:\nbatch = sample(memory)\n<self.learner.learn(memory)", Frequency.ONCE),
-        ("if self.t % 4 != 0:\nreturn\n<batch = sample(memory)\nself.learner.fit(batch)", Frequency.ONCE),
+        ("if self.t % 4 != 0:\nreturn\n<batch = sample(memory)\nself.learner.fit(batch)", Frequency.EPISODE),
+        ("if self.t % 4 == 0:\nbatch = sample(memory)\nself.learner.fit(batch)", Frequency.EPISODE),
         ("self.learner.learn(memory)\nif self.t % 4 != 0:\nreturn\n<batch = sample(memory)", Frequency.ONCE),
     ],
 )

@@ -1886,11 +1886,14 @@ while True:
     [
         ("dict(obs=x)", O),
         ("class Batch: obs: int\nBatch(obs=x)", O),
-        ("def g(h): h(obs=x)", S),
-        ("partial(x, obs=x)", S),
+        ("def g(h): h(obs=x)", O),  # nothing hands ``ended`` on, so ``h`` is something else
+        ("def g(h): h(obs=x)\nchosen = {1: ended}", S),
+        ("def g(h): h(obs=x)\nnamed = 'ended'", S),
+        ("partial(x, obs=x)", O),
+        ("partial(ended, obs=x)", S),
     ],
 )
-def test_a_call_of_a_known_name_gives_no_other_function_an_argument(elsewhere: str, expected: Frequency) -> None:
+def test_a_call_of_what_may_not_be_a_function_gives_it_no_argument(elsewhere: str, expected: Frequency) -> None:
     assert frequencies(TOLD + elsewhere + "\n") == {"A": expected, "B": S}
 
 

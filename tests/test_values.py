@@ -286,7 +286,7 @@ PROGRAMS = {
         "tensor float32 cpu rank 1",
     ),
     "an alias": ("zeros = torch.zeros\nshow(zeros(3))", "tensor float32 cpu rank 1"),
-    "two possible functions": ("f = torch.zeros if a else torch.ones\nshow(f(3))", "unknown"),
+    "two possible functions": ("f = torch.zeros if a else torch.ones\nshow(f(3))", "tensor float32 cpu rank 1"),
     "branches that agree": (
         "if a:\n    x = torch.zeros(1)\nelse:\n    x = torch.ones(1)\nshow(x)",
         "tensor float32 cpu rank 1",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.rule import Call, Example, Fix, Input, Kind, Report, Rule
-from torchlint.rule.build import expression, in_place_of, module_for, on_top, with_keyword
+from torchlint.rule.build import expression, in_place_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import (
     FLOATING,
     LEGACY_CONSTRUCTORS,
@@ -143,9 +143,13 @@ class LegacyTensorConstructor(Rule):
         """Report a legacy constructor that is given data, not sizes."""
         match site.node:
             case cst.Call(args=[cst.Arg(keyword=None, star="", value=data)]) as call:
-                name = site.names.of(call.func) or ""
+                named = site.names.of(call.func) or ""
             case _:
                 return
+        chosen = {named} if named in LEGACY_CONSTRUCTORS else set(site.names.alternatives(call.func))
+        name = min(chosen, default="")
+        if not chosen <= LEGACY_CONSTRUCTORS.keys() or len({LEGACY_CONSTRUCTORS[each] for each in chosen}) > 1:
+            return
         links = site.calls.chain(call)
         if name not in LEGACY_CONSTRUCTORS or not _may_be_data(site, data, links):
             return
@@ -153,7 +157,7 @@ class LegacyTensorConstructor(Rule):
         move = move_after(site, links, torch)
         old = move.end if move else call
         fix = None
-        if not site.compiling.scripted():
+        if len(chosen) == 1 and name == named and not site.compiling.scripted():
             kept = name == "torch.Tensor" and defaults_kept(site)
             bare = name == "torch.Tensor" and _is_empty(data)
             home = move.device if move else None if bare else home_of(site, name)
@@ -161,7 +165,7 @@ class LegacyTensorConstructor(Rule):
             doubt = _doubt(site, name, data, move, kept=kept)
             fix = Fix(f"Use {torch}.as_tensor", ((old, in_place_of(old, new)),), assumes=doubt, imports=imports)
         figure = "masks-of-8-environments" if site.values.of(data).kind is Kind.LIST else "observation-17"
-        yield Report(old, _message(name, move), fix, figure=figure)
+        yield Report(old, _message(name if name == named else source(call.func), name, move), fix, figure=figure)
 
 
 def _may_be_data(site: Site, data: cst.BaseExpression, links: Sequence[Link]) -> bool:
@@ -222,10 +226,10 @@ def _rewritten(
     return with_keyword(new, "device", home) if home is not None else new
 
 
-def _message(name: str, move: Move | None) -> str:
+def _message(called: str, name: str, move: Move | None) -> str:
     """The smell and the better form in one line."""
     dtype = LEGACY_CONSTRUCTORS[name] or "get_default_dtype()"
     if move:
         better = f"torch.as_tensor(..., dtype=torch.{dtype}, device=...) does both in one call"
-        return f"{name}(...) is built on the CPU and then moved: {better}"
-    return f"{name}(...) is the slow legacy constructor: use torch.as_tensor(..., dtype=torch.{dtype}, device=...)"
+        return f"{called}(...) is built on the CPU and then moved: {better}"
+    return f"{called}(...) is the slow legacy constructor: use torch.as_tensor(..., dtype=torch.{dtype}, device=...)"

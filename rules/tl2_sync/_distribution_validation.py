@@ -50,8 +50,12 @@ _SETTER = "set_default_validate_args"
 def constructor(site: Site, call: cst.Call) -> str | None:
     """Return the class whose ``__init__`` a call runs, by qualified name; of other calls the name of the function.
 
-    ``super().__init__()`` runs that of a base, and so does the name of a project class that inherits it.
+    ``super().__init__()`` runs that of a base, and so does the name of a project class that inherits it. Of several
+    classes that take the same arguments, of which the program chooses one, it is the first.
     """
+    chosen = site.names.alternatives(call.func)
+    if chosen and len({BEFORE.get(each) for each in chosen}) == 1:
+        return chosen[0]
     twin = site.expression(call)
     return (site.fact(Project).constructor(site.file, twin.func) or None) if isinstance(twin, ast.Call) else None
 

@@ -11,6 +11,7 @@ from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.finders import Finder
+from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.loops.growth import Growth
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
@@ -60,6 +61,24 @@ def chains(site: Site, node: cst.CSTNode) -> bool:
     own = [binding for name in chain.names(twin) for binding in chain.bound(name)]
     carried = chain.carried()
     return bool(own) and carried.issuperset(own) and chain.goes_on(carried)
+
+
+def lives_for_a_call(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether a list is made and filled within one step or update, and then handed out: actions of all agents.
+
+    What it holds is gone with the next call, unless the caller keeps it; of a run without a graph's use TL302 tells.
+    """
+    twin = site.expression(node)
+    if twin is None or not _is_listed_here(site.file, twin):
+        return False
+    function, roots = site.file.scope_of(twin).function, site.fact(Heat).roots
+    loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, LOOPS)]
+    rounds = (roots.loops.keys(), roots.episodes, roots.collected.keys())
+    names = {result.id for result in function.results if isinstance(result, ast.Name)}
+    adding = next((part for part in site.file.ancestors(twin) if isinstance(part, ast.Call)), None)
+    listed = adding.func.value if adding is not None and isinstance(adding.func, ast.Attribute) else None
+    handed = isinstance(listed, ast.Name) and listed.id in names
+    return function.kind == "function" and handed and not any(loop in each for loop in loops for each in rounds)
 
 
 def _is_listed_here(file: FileFacts, node: ast.expr) -> bool:

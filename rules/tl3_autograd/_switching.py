@@ -9,10 +9,11 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import NESTED, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
@@ -50,6 +51,19 @@ class Switching(Fact):
         owner = function.method_of
         own = function.name in ("train", "eval") and owner is not None and self.project.is_module(owner.dotted)
         return own or _is_context(function)
+
+    def on_change(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether a switch runs only where the mode is the other one: ``if not net.training: net.train()``."""
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            return False
+        for child, current in facts.climb(call, *NESTED):
+            if isinstance(current, ast.If) and child in current.body:
+                for test, truth in conjuncts(current.test, True):
+                    asks = isinstance(test, ast.Attribute) and test.attr == "training" and alike(test.value, func.value)
+                    if asks and truth is (func.attr == "eval"):
+                        return True
+        return False
 
     def matter(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether a module may compute something else in the other mode; true where its parts are not known."""
@@ -95,6 +109,12 @@ def _says_false(call: ast.Call) -> bool:
 def hands_mode_on(site: Site) -> bool:
     """Return whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
     return site.fact(Switching).hands_on(site.file, site.twin)
+
+
+def only_on_change(site: Site, call: cst.Call) -> bool:
+    """Return whether a switch runs only where the mode is the other one."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(Switching).on_change(site.file, twin)
 
 
 def mode_matters(site: Site, node: cst.CSTNode) -> bool:

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Fix, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Use
 from torchlint.rule.build import source
 
-from ._graph_kept_alive import Kept, backpropagated, chains, is_leaf, is_loss
+from ._graph_kept_alive import Kept, backpropagated, chains, is_leaf, is_loss, lives_for_a_call
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 # Where a later backward() may run through the graph: what is passed to code that is not known, such as a memory.
@@ -124,6 +124,10 @@ class GraphKeptAlive(Rule):
         if _is_only_listed(site, node) and is_leaf(site, node):
             return  # nothing depends on what was computed from nothing
         if graph is False or (graph is None and not is_loss(site, node)):
+            return
+        if graph and site.autograd.has_graph(node, trained=True) is False:
+            return  # of a target network alone: it should record none (TL306)
+        if _is_only_listed(site, node) and lives_for_a_call(site, node):
             return
         learns = _learns(site, node)
         if not learns and _is_only_listed(site, node) and chains(site, node):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
 
-from ._switching import hands_mode_on, mode_matters, switches_mode
+from ._switching import hands_mode_on, mode_matters, only_on_change, switches_mode
 
 _ADVICE = "set the mode once, before acting or learning, or not at all"
 
@@ -99,7 +99,12 @@ class ModeTogglePerStep(Rule):
         """Report a switch of a proven module, or a context manager that switches what it is given."""
         match site.node:
             case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value="train" | "eval" as method))) as call:
-                if _is_switch(call, method) and _is_module(site, module) and not hands_mode_on(site):
+                if (
+                    _is_switch(call, method)
+                    and _is_module(site, module)
+                    and not hands_mode_on(site)
+                    and not only_on_change(site, call)
+                ):
                     text = f"`{method}()` walks through all submodules on every step; {_ADVICE}"
                     level = Level.NOTE if mode_matters(site, module) else Level.WARNING
                     yield Report(call, text, shared=" ({count} such calls in this {where})", level=level)

@@ -9,6 +9,7 @@ from torchlint.rule import Change, Example, Fix, Frequency, Input, Kind, Level, 
 from torchlint.rule.build import source
 
 from ._guarded import ENDS, guarded, value_of
+from ._target_records_graph import given_with_others
 
 _DETACHED = "the graph of `{what}`, a copy that no optimizer updates, is recorded and detached; use `torch.no_grad()`"
 _LIVE = "`backward` also runs through `{what}`, a copy that no optimizer updates; run it in `torch.no_grad()`"
@@ -132,7 +133,7 @@ class TargetRecordsGraph(Rule):
             if isinstance(above, cst.Call) and _copied(site, above):
                 return
             above = site.parent(above)
-        what = source(call.func)
+        what = source(_network(site, call))
         ends = site.flow.graph_uses(call)
         if ends <= ENDS:
             message, fix = _DETACHED.format(what=what), _fix(site, call, detached=True)
@@ -146,11 +147,20 @@ class TargetRecordsGraph(Rule):
 def _copied(site: Site, call: cst.Call) -> bool:
     """Whether a call runs a target network that records, and hands its result to nothing else."""
     run = site.autograd.run(call)
-    if run is None or run.returned or run.differentiates or site.autograd.has_graph(call) is not True:
+    if run is None or run.differentiates or site.autograd.has_graph(call) is not True:
+        return False
+    if run.returned and not given_with_others(site):
         return False
     network = site.autograd.network(call.func)
     target = network.target and not network.trained
     return (target or site.autograd.has_graph(call, trained=True) is False) and bool(site.flow.uses(call, frozenset()))
+
+
+def _network(site: Site, call: cst.Call) -> cst.BaseExpression:
+    """What a call runs, or hands to a function that only runs it."""
+    handed = (arg.value for arg in call.args if site.values.of(arg.value).kind is Kind.MODULE)
+    runs_another = site.values.of(call.func).kind is Kind.FUNCTION and isinstance(call.func, cst.Name)
+    return next(handed, call.func) if runs_another else call.func
 
 
 def _fix(site: Site, call: cst.Call, *, detached: bool) -> Fix | None:

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.autograd.holding import Holding
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.code.alternatives import Alternatives
 from torchlint.facts.code.idle import Idle
 from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.nesting import in_handler
@@ -78,6 +80,11 @@ class SiteNames(_Questions):
         """Return the qualified name through the imports."""
         twin = self.site.expression(node)
         return self.site.analyses[Project].qualified(self.site.file, twin) if twin is not None else None
+
+    def alternatives(self, node: cst.CSTNode) -> Sequence[str]:
+        """Return the functions of torch that an expression without a name of its own may mean, one each time."""
+        twin = self.site.expression(node)
+        return self.site.analyses[Alternatives].of(self.site.file, twin) if twin is not None else ()
 
     def module(self, module: str) -> str | None:
         """Return the name a module is bound to by an import of this file that the node sees, also by a star import."""
@@ -374,6 +381,8 @@ class SiteAutograd(_Questions):
         if not isinstance(twin, ast.Call) or not self.site.analyses[Autograd].runs(self.site.file, twin):
             return None
         keeps = self.site.analyses[Escapes].run_keeps(self.site.file, twin)
+        if keeps:
+            keeps = self.site.analyses[Holding].run_keeps(self.site.file, twin)
         stores = keeps and self.site.analyses[Stores].run_keeps(self.site.file, twin)
         return self.site.analyses[Autograd].run(self.site.file, twin, keeps=keeps, stores=stores)
 

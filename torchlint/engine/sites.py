@@ -11,6 +11,7 @@ from importlib import import_module
 from torchlint.engine.place import place_of
 from torchlint.facts.analyses import Analyses
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.alternatives import Alternatives
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import around
 from torchlint.facts.code.project import Project
@@ -75,7 +76,7 @@ class Triggers:
                     rules.extend(self.methods.get(call.func.attr, ()))
                 name = project.qualified(facts, call.func)
                 built = project.constructor(facts, call.func)
-                for called in dict.fromkeys((name, built)):
+                for called in dict.fromkeys((name, built, *analyses[Alternatives].of(facts, call.func))):
                     if called is not None:
                         rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
                 yield call, [*hot_enough(analyses, facts, call, rules), *self._runners(analyses, facts, call, rules)]

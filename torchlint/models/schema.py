@@ -143,6 +143,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "runs": Attribute("each call is a step of an environment, or a gradient update", ("step", "update")),
         "says": Attribute("writes a message, or one of something wrong", ("alarm", "message")),
         "scales": Attribute("returns its argument times a number", kind=bool),
+        "sends": Attribute("hands its argument to another thread or process", kind=bool),
         "shapes": Attribute("changes the sizes of axes, or their order", ("order", "sizes")),
         "shows": Attribute("draws a frame or a picture for people", kind=bool),
         "tests": Attribute("tests for infinities and NaN, or for finite numbers", ("finite", "nonfinite")),

@@ -43,6 +43,13 @@ class NameQuestions(Protocol):
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the qualified name of a name or attribute through the imports (``torch.zeros``), else ``None``."""
 
+    def alternatives(self, node: cst.CSTNode) -> Sequence[str]:
+        """Return the functions of torch that an expression may mean which has no name of its own, one at a time.
+
+        Those that a condition binds, ``torch.cuda.FloatTensor if cuda else torch.FloatTensor``, and what an attribute
+        holds: ``self.distribution = Categorical``.
+        """
+
     def module(self, module: str) -> str | None:
         """Return the name that a module is bound to at the node (``np`` for ``numpy``), ``None`` without an import."""
 

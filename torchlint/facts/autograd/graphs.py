@@ -13,14 +13,14 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.autograd.tuples import Tuples, added_to
-from torchlint.facts.code.callers import answers
+from torchlint.facts.code.callers import answers, methods
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import forms_of, receiver_of, walk
+from torchlint.facts.code.tree import arguments_of, forms_of, receiver_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -83,7 +83,7 @@ class Graphs(Fact):
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
         self._leaves = ValueFlow(self._leaf, lost=False)
-        self._tuples = Tuples(self.sources, self._off)
+        self._tuples = Tuples(self.sources, self._is_whole)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Graph:
         """Return the sources of an expression's graph, with ``OPEN`` if some are not known."""
@@ -184,10 +184,24 @@ class Graphs(Fact):
             return self._solver.ask((facts, node.value))
         stores = self.sources.stores(facts, node)
         if not stores:
-            return Graph.OPEN
+            return Graph.NONE if self._is_buffer(source, node.attr) else Graph.OPEN
         owners = self.sources.owners(facts, node)
         added = [part for cls in owners for part in self.networks.parts.additions.to(cls, node.attr)]
         return _joined([*(self._binding(s.scope.file, s.binding) for s in stores), *map(self._solver.ask, added)])
+
+    def _is_buffer(self, owner: Value, attr: str) -> bool:
+        """Whether all that a module keeps under a name is what ``register_buffer`` was given."""
+        calls = (
+            call for cls in owner.name.split("|") for scope in self.project.family(cls) for call in _calls_in(scope)
+        )
+        return owner.kind is Kind.MODULE and any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "register_buffer"
+            and call.args
+            and isinstance(call.args[0], ast.Constant)
+            and call.args[0].value == attr
+            for call in calls
+        )
 
     # calls ----------------------------------------------------------------------------------------------------------
 
@@ -217,6 +231,8 @@ class Graphs(Fact):
             return self._any(facts, given)  # an object holds what its constructor was given, as a list does
         targets = self.graph.sure(node)
         if targets:
+            if (handed := self._handed(facts, node, targets)) is not None:
+                return self._network(facts, handed, node, [each for each in given if each is not handed])
             return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
         if not callee.known and is_kept_layer(self.project, facts, func):
             fed = self._any(facts, given)
@@ -228,7 +244,7 @@ class Graphs(Fact):
     def _function(
         self, facts: FileFacts, func: ast.expr, targets: Iterable[Scope], given: Sequence[ast.expr]
     ) -> Graph | None:
-        """The result of project functions; of a method of a module it depends on which module that is.
+        """The result of project functions; of a method of a module, or of what holds some, it depends on which it is.
 
         Where some of the functions give tensors with a graph and others give none, it is not known which one runs.
         """
@@ -236,8 +252,8 @@ class Graphs(Fact):
         found = _joined([*results.values()])
         if found and any(result is Graph.NONE and answers(target) for target, result in results.items()):
             return Graph.OPEN
-        of_module = isinstance(func, ast.Attribute) and self.values.of(facts, func.value).kind is Kind.MODULE
-        if not found or not of_module:
+        owner = self.values.of(facts, func.value).kind if isinstance(func, ast.Attribute) else Kind.UNKNOWN
+        if not found or owner not in (Kind.MODULE, Kind.INSTANCE):
             return found
         if self.networks.toggled(facts, func):
             return Graph.OPEN
@@ -247,6 +263,36 @@ class Graphs(Fact):
             fed = self._any(facts, given) or Graph.NONE
             return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
         return found
+
+    def _handed(self, facts: FileFacts, node: ast.Call, targets: Sequence[Scope]) -> ast.expr | None:
+        """The module that a call hands to a function which only runs it: ``run(self.target, obs)``."""
+        name = self._run_alone(targets[0]) if len(targets) == 1 else ""
+        given = arguments_of(node) if name else ()
+        handed = (each for each in given if any(taken == name for _, taken in self.graph.taking(node, each)))
+        return next((each for each in handed if self.values.of(facts, each).kind is Kind.MODULE), None)
+
+    def _run_alone(self, function: Scope) -> str:
+        """The parameter that a function calls for all that it returns, an empty word where there is none."""
+        called = {
+            self._called_parameter(function, part)
+            for result in function.results
+            for part in (result.elts if isinstance(result, ast.Tuple) else [result])
+        }
+        return called.pop() if len(called) == 1 else ""
+
+    def _called_parameter(self, function: Scope, node: ast.expr) -> str:
+        """The parameter that an expression is a call of, also by a name of the function or with methods behind it."""
+        seen: set[ast.expr] = set()
+        while node not in seen:
+            seen.add(node)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                bound = self.project.reaching(function.file, node.func).parameter
+                return node.func.id if bound is not None and bound.scope is function else ""
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                node = node.func.value  # ``net(x).squeeze(-1)``
+            elif isinstance(node, ast.Name):
+                node = self.project.reaching(function.file, node).value or node
+        return ""
 
     def _method(self, facts: FileFacts, func: ast.Attribute, given: Sequence[ast.expr]) -> Graph | None:
         source = self.values.of(facts, func.value)
@@ -260,6 +306,12 @@ class Graphs(Fact):
             return self._solver.ask((facts, func.value))
         found = self._solver.ask((facts, func.value))
         return None if found is None else found | Graph.OPEN
+
+    def _is_whole(self, facts: FileFacts, node: ast.Call) -> bool:
+        """Whether the parts of what a call gives have its graph: nothing is recorded, or a target network runs."""
+        if self._off(facts, node):
+            return True
+        return self.values.of(facts, node.func).kind is Kind.MODULE and self.networks.target(facts, node.func)
 
     def _off(self, facts: FileFacts, node: ast.AST) -> bool:
         return self.modes.at(facts, node) is Mode.OFF
@@ -298,7 +350,7 @@ class Graphs(Fact):
             return True
         if any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes):
             return True
-        return parts is None and self.networks.trained(facts, func) is True
+        return parts is None and (self.networks.trained(facts, func) is True or self.networks.target(facts, func))
 
     def _is_bare(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether all that a callee may be are layers that only normalize: ``BatchNorm1d(n, affine=False)``."""
@@ -355,6 +407,10 @@ class Graphs(Fact):
             if any(name.endswith("nn.Parameter") or has_parameters(name) for name in names):
                 return True
         return False
+
+
+def _calls_in(cls: Scope) -> Iterator[ast.Call]:
+    return (call for method in methods(cls) for call in method.calls)
 
 
 def _joined(found: Sequence[Graph | None]) -> Graph | None:

@@ -54,8 +54,10 @@ class Networks(Fact):
     _movers: dict[ModuleOrigin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Network:
-        """Return what is known of the module that an expression names, or whose method it names."""
-        node = _module_of(self.values, facts, node)
+        """Return what is known of the module that an expression names, or whose method it names.
+
+        Whether it is a target is also known of an object that holds modules: of all that it holds.
+        """
         found = self._known.get((facts, node))
         if found is None:
             found = self._known[facts, node] = self._answer(facts, node)
@@ -68,14 +70,15 @@ class Networks(Fact):
             self._table = Reader(self.project, self.values, self.tracer, self.sources).table()
         return self._table
 
-    def _answer(self, facts: FileFacts, node: ast.expr) -> Network:
+    def _answer(self, facts: FileFacts, named: ast.expr) -> Network:
+        node = _module_of(self.values, facts, named)
         origins = self.tracer.of(facts, node)
         parts = self.parts.of(facts, node)
         if not origins:
             return Network(parts=parts)
         trained = self._is_trained(facts, node, origins)
         frozen = not self._thawed(origins) and self._all_frozen(origins)
-        return Network(trained, frozen, self._is_target(node, origins), parts)
+        return Network(trained, frozen, self.target(facts, named), parts)
 
     # what is told sooner than all of it ------------------------------------------------------------------------------
 
@@ -90,9 +93,21 @@ class Networks(Fact):
         return self._is_trained(facts, node, origins) if origins else None
 
     def target(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Return whether a module is a target network."""
-        node = _module_of(self.values, facts, node)
-        return self._is_target(node, self.tracer.of(facts, node))
+        """Return whether a module is a target network, or an object holds such copies.
+
+        An object does where it is called so, or copied whole; what runs on an object's own ``self`` runs on copies too.
+        """
+        owner = _owner_of(self.values, facts, node)
+        origins = self.tracer.of(facts, owner)
+        if owner is not _module_of(self.values, facts, node):
+            if facts.own_object(owner) is not None:
+                return False
+            made = [
+                (file, value) for origin in origins for file, value in self.tracer.made(origin) if value is not None
+            ]
+            if not _is_called_target(owner) and not any(self._copies(file, value) for file, value in made):
+                return False
+        return self._is_target(owner, origins)
 
     def frozen(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether the parameters of a module are proven not to ask for gradients."""
@@ -276,6 +291,14 @@ def _module_of(values: Values, facts: FileFacts, node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Attribute) and values.of(facts, node).kind is not Kind.MODULE:
         return node.value if values.of(facts, node.value).kind is Kind.MODULE else node
     return node
+
+
+def _owner_of(values: Values, facts: FileFacts, node: ast.expr) -> ast.expr:
+    """The module, or the object that holds modules, whose method an expression names, else the expression."""
+    if isinstance(node, ast.Attribute) and values.of(facts, node).kind is Kind.FUNCTION:
+        if values.of(facts, node.value).kind is Kind.INSTANCE:
+            return node.value
+    return _module_of(values, facts, node)
 
 
 def _is_called_target(node: ast.expr) -> bool:

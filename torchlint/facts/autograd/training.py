@@ -128,7 +128,7 @@ class Reader:
                 return
         if last == "grad" and self.project.qualified(facts, func) == "torch.autograd.grad":
             self._differentiated(table, facts, call)
-        elif _OPTIMIZER.search(last) or isinstance(func, ast.Call):
+        elif _OPTIMIZER.search(last) or isinstance(func, (ast.Call, ast.Subscript)):  # also one out of a table
             self._optimizer(table, facts, call, torch=(self.project.qualified(facts, func) or "").startswith("torch."))
 
     def _differentiated(self, table: ModuleUses, facts: FileFacts, call: ast.Call) -> None:

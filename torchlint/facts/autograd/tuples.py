@@ -18,10 +18,10 @@ _CROSSED = frozenset(Label) - {Label.OPERAND, Label.RECEIVER, Label.STORE}
 
 @dataclass(eq=False, slots=True)
 class Tuples:
-    """Finds the expressions that give a part; ``off`` says whether nothing is recorded where an expression runs."""
+    """Finds the expressions that give a part; ``whole`` says of which calls the parts are not told apart."""
 
     sources: Sources
-    off: Callable[[FileFacts, ast.AST], bool]
+    whole: Callable[[FileFacts, ast.Call], bool]
     _flow: ValueFlow[_Place | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -37,10 +37,9 @@ class Tuples:
         return [place for place in ends if place is not None]
 
     def _step(self, spot: Spot) -> Iterator[Spot | _Place | None]:
-        place = spot.facts, spot.node
         if not spot.path:
-            yield place
-        elif isinstance(spot.node, ast.Call) and self.off(*place):
+            yield spot.facts, spot.node
+        elif isinstance(spot.node, ast.Call) and self.whole(spot.facts, spot.node):
             yield None
         else:
             yield from self.sources.crossing(spot, _CROSSED, None)

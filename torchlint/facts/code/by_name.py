@@ -14,6 +14,7 @@ from torchlint.facts.code.relaying import NAMING, meant
 from torchlint.facts.code.structure import ObjectUse, Shape, Structures, fits, shape_of
 from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.values import torch_table
+from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
 MANY = 6
 """With more methods of one name, a call of it proves nothing."""
 _MANY_CLASSES = 16
-# Names that containers, files and the standard library also have: never linked by name alone.
+# Names that containers, files and the standard library also have: not linked by name alone, unless a call gives more
+# than these take.
 _COMMON = frozenset(
     """add append clear close copy count dump dumps extend format get index insert items join keys load loads log open
     pop popitem print put read remove render replace reset reverse run save seed send set setdefault size sort
     split start step stop strip to update values write info debug warning error __init__ shape""".split()
 )
 
+
+_FEW_ARGUMENTS = 2
 
 _Like = tuple[frozenset[str], str, Shape, bool]
 """What calls have in common that may mean the same methods.
@@ -42,6 +46,11 @@ Files they are connected with, the name, the arguments, and whether the calls ar
 def link_by_name(project: Project, graph: CallGraph, values: Values, pending: list[tuple[FileFacts, ast.Call]]) -> None:
     """Link calls on unknown receivers, and note them as weak."""
     _Linker(project, graph, values).link(pending)
+
+
+def _is_plain(call: ast.Call) -> bool:
+    """Whether a call gives no more than methods of containers and files take, unlike ``agent.update(obs, act, r)``."""
+    return len(call.args) + len(call.keywords) <= _FEW_ARGUMENTS or starred(call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ class _Linker:
                 continue
             relays = func is not call.func
             self.graph.unlinked.add(func.attr)
-            if (func.attr in _COMMON and not relays) or func.attr.startswith("__"):
+            if (func.attr in _COMMON and not relays and _is_plain(call)) or func.attr.startswith("__"):
                 continue
             if func.attr == "train" and not relays and self._switches(facts, call, func):
                 continue

@@ -57,6 +57,12 @@ def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
     return False
 
 
+def hides_default(function: Scope, names: Sequence[str]) -> bool:
+    """Return whether a partial fills a parameter by name that has a default, which the call alone seems to leave."""
+    bound = (binding for name in names for binding in function.bindings.get(name, ()))
+    return any(binding.how is Bind.PARAM and binding.value is not None for binding in bound)
+
+
 def answers(function: Scope) -> bool:
     """Return whether a function returns more than ``None``.
 
@@ -143,6 +149,15 @@ def attributes_of(project: Project, cls: str) -> set[str]:
 
 def _relatives(project: Project, cls: str) -> Iterator[Scope]:
     return iter(dict.fromkeys((*project.family(cls), *project.descendants(cls))))
+
+
+def constants_of(project: Project, name: str) -> Iterator[object]:
+    """Yield the literals that constructors set an attribute of a name to, whatever their classes."""
+    for cls in project.classes.values():
+        for store in cls.stores.get(name, ()):
+            value = store.binding.value
+            if store.scope.name == "__init__" and isinstance(value, ast.Constant) and not store.binding.path:
+                yield value.value
 
 
 def methods(cls: Scope) -> Iterator[Scope]:

@@ -10,7 +10,8 @@ from typing import cast
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
-from torchlint.facts.code.callers import Caller, arguments, passed, stores_of
+from torchlint.facts.code.callers import Caller, arguments, hides_default, passed, stores_of
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
@@ -22,6 +23,7 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_ANY_MODULE = "torch.nn.Module"
 # How many arguments one parameter is followed through; more are passed on only in generated code.
 _MOST_PASSED = 50
 
@@ -244,7 +246,7 @@ class _Resolver:
 
     def _is_open(self, value: Value) -> bool:
         """Whether a value is only annotated as a module, and callers that are still to be found may tell which."""
-        return not self.linked and value.kind is Kind.MODULE and value.name == "torch.nn.Module"
+        return not self.linked and value.kind is Kind.MODULE and value.name == _ANY_MODULE
 
     def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
         """A call of a parameter: what each caller passes for it, whatever the others do."""
@@ -357,17 +359,23 @@ class _Resolver:
     def _held(self, receiver: Value, attr: str) -> list[Value] | None:
         """What an attribute holds that is called like a method; ``None`` where the class has a method of its name."""
         names = receiver.name.split("|")
-        if any(self.project.implementations(name, attr) for name in names):
+        methods = (method for name in names for method in self.project.implementations(name, attr))
+        if any(not is_property(method) for method in methods):
             return None
         return [self.values.attribute(name, attr) for name in names]
 
     def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
-        targets: list[tuple[Scope, int]] = []
-        known = False
+        targets, known = list[tuple[Scope, int]](), False
+        reached: list[tuple[Scope, int]] | None
         around = _method_around(facts, call)
         for name in receiver.name.split("|"):
             method = self.project.method(name, attr)
+            if method is not None and is_property(method):  # what it gives is called, not the property
+                reached = self._reached(facts, call, self.values.attribute(name, attr))
+                known = known or reached is not None
+                targets += reached or ()
+                continue
             skip = 0 if method is not None and "staticmethod" in method.decorator_names else 1
             if receiver.kind is Kind.CLASS and method is not None and "classmethod" not in method.decorator_names:
                 skip = 0
@@ -377,10 +385,12 @@ class _Resolver:
                 found += [scope for scope in overrides if self.project.shares(around, scope)]
             else:
                 found += overrides
-            reached: list[tuple[Scope, int]] | None = [(scope, skip) for scope in found]
+            reached = [(scope, skip) for scope in found]
             if not found and not overrides:
                 reached = self._reached(facts, call, self.values.attribute(name, attr))
-            known = known or reached is not None or not self.project.is_ours(name)
+            # Any module may be one that a class of the project makes of itself: ``pdf`` of a policy by its name alone.
+            if reached or name != _ANY_MODULE or not receiver.derived:
+                known = known or reached is not None or not self.project.is_ours(name)
             targets += reached or ()
         return suiting(facts, call, targets) if known else None
 
@@ -416,7 +426,7 @@ class _Resolver:
         if value.name == PARTIAL:
             filled = sorted({name for part in value.items[:1] for name in part.name.split("|")} & functions.keys())
             wrapped = [functions[name] for name in filled]
-            if STARRED not in value.keys and not any(_hides_default(scope, value.keys) for scope in wrapped):
+            if STARRED not in value.keys and not any(hides_default(scope, value.keys) for scope in wrapped):
                 skip = len(value.items) - 1
                 return [(each, skip + (1 if each.method_of is not None else 0)) for each in wrapped] or None
             self.graph.run(facts, call, wrapped)
@@ -458,12 +468,6 @@ class _Resolver:
                     if scope is not None:
                         skip = before + (1 if scope.method_of is not None else 0)
                         self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
-
-
-def _hides_default(scope: Scope, names: Sequence[str]) -> bool:
-    """Whether a partial fills a parameter by name that has a default, which the call alone seems to leave as it is."""
-    bound = (binding for name in names for binding in scope.bindings.get(name, ()))
-    return any(binding.how is Bind.PARAM and binding.value is not None for binding in bound)
 
 
 def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:

@@ -16,6 +16,7 @@ HANDING = function_names(hands=True)
 NAMING = method_names(names="method")
 """Methods of engines that run a method of their workers: ``llm.collective_rpc("reload")``."""
 _RELAYS = method_names(relays=True)
+_RECEIVES = method_names(receives=True, elsewhere=False)
 _CONFIGURES = method_names("ActorClass", returns="receiver")
 
 
@@ -45,9 +46,13 @@ def meant(project: Project, call: ast.Call) -> ast.expr:
 def fans_out(node: ast.AST, loop: ast.AST) -> bool:
     """Return whether a loop runs a relayed call on each of several handles, so that each process runs it once a round.
 
-    ``refs = [worker.fit.remote(batch) for worker in workers]``.
+    ``refs = [worker.fit.remote(batch) for worker in workers]``. So does one that asks each of several processes for its
+    answer: ``for conn in conns: obs, reward, done, info = conn.recv()``.
     """
-    inner = _behind(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    func = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(func, ast.Attribute):
+        return False
+    inner = func.value if func.attr in _RECEIVES else _behind(func)
     if inner is None:
         return False
     if isinstance(loop, COMPREHENSIONS):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import constants_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.late import dataclass
@@ -44,7 +45,7 @@ class SettingDefaults(Fact):
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
                 key = facts, name
                 if key not in self._short:
-                    found = list(_declared(facts, name)) or list(self._defaults(name))
+                    found = list(_declared(facts, name)) or [*self._defaults(name), *constants_of(self.project, name)]
                     self._short[key] = bool(found) and all(map(_is_short, found))
                 return self._short[key]
         return False

@@ -8,7 +8,8 @@ from itertools import takewhile
 
 from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import conjuncts, names_in
+from torchlint.facts.hotness.around import around
 from torchlint.models import Word
 
 # What an update has several of: a loop over these is a part of one update.
@@ -31,11 +32,27 @@ def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapp
     return found
 
 
+def awaited(scope: Scope, node: ast.AST) -> bool:
+    """Return whether a node of a function runs only where a call without arguments says so: ``if self._fit_due():``.
+
+    What the call asks is not known, or a guard would be found; it is how a rollout is waited for.
+    """
+    child = node
+    for current in takewhile(lambda each: each is not scope.node and not isinstance(each, LOOPS), around(scope, node)):
+        if isinstance(current, ast.If) and child in current.body:
+            tests = (test for test, truth in conjuncts(current.test, True) if truth)
+            if any(isinstance(test, ast.Call) and not test.args and not test.keywords for test in tests):
+                return True
+        child = current
+    return False
+
+
 def _repeats(loop: ast.stmt, scope: Scope) -> int:
     """How many loops of a function run a loop, itself included, but for those over the parts of one update."""
     around = takewhile(lambda node: node is not scope.node, scope.file.ancestors(loop))
-    return sum(isinstance(node, LOOPS) and not _goes_over_parts(node) for node in (loop, *around))
+    return sum(isinstance(node, LOOPS) and not goes_over_parts(node) for node in (loop, *around))
 
 
-def _goes_over_parts(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    return not isinstance(loop, ast.While) and any(_PARTS.fits(name) for name in names_in(loop.iter))
+def goes_over_parts(loop: ast.AST) -> bool:
+    """Return whether a loop goes over what an update has several of: agents, critics, networks."""
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(_PARTS.fits(name) for name in names_in(loop.iter))

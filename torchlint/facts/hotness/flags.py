@@ -31,7 +31,6 @@ from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
-
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -134,9 +133,12 @@ class Flags:
         for binding in bindings:
             if binding.how is Bind.PARAM:
                 yield from self._passed(facts, name, binding, truth)
-            elif _stays(facts, name, binding, bindings):
-                yield None
-            elif binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
+            elif (
+                _stays(facts, name, binding, bindings)
+                or binding.how is not Bind.ASSIGN
+                or binding.path
+                or binding.value is None
+            ):
                 yield None
             elif _set_by_the_way(facts, binding.stmt, name):
                 yield from self._given_at(facts, binding.value, binding.stmt, truth)
@@ -278,15 +280,15 @@ def _in_each_round(facts: FileFacts, stmt: ast.AST, loop: ast.AST, test: ast.Nam
             return True
         if isinstance(above, ast.If):
             tested = any(part is test for part in walk(above.test))
-            if not tested and not all(any(part in stmts for each in arm for part in walk(each)) for arm in _arms(above)):
+            if not tested and not (_binds(above.body, stmts) and _binds(above.orelse, stmts)):
                 return False
         elif not isinstance(above, (ast.With, ast.AsyncWith, ast.Try)):
             return False
     return False
 
 
-def _arms(stmt: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    return stmt.body, stmt.orelse
+def _binds(arm: Sequence[ast.stmt], stmts: set[ast.AST]) -> bool:
+    return any(part in stmts for stmt in arm for part in walk(stmt))
 
 
 def _cleared(method: Scope) -> set[str]:

@@ -173,7 +173,11 @@ SELDOM_FLAG = Guard("flag that is seldom set", None, "a flag that is set where c
 GIVEN_ARGUMENT = Guard("argument that calls give", None, "a test for an argument that calls do not leave out")
 KEPT_VALUE = Guard("value that a loop keeps", None, "a test for a variable that each round gives a value")
 EVALUATION = Guard("evaluation", _EPISODE, "a call of a function that evaluates", functions=(evaluates,))
-OWN_UPDATES = Guard("own loop of updates", _EPISODE, "a function that loops over updates, called by a loop of updates")
+OWN_UPDATES = Guard(
+    "own loop of updates",
+    _EPISODE,
+    "a function that loops over updates, called by a loop of updates, or where `if self.is_due():` waits for a rollout",
+)
 
 # The first row that recognises something decides. ``not``, ``and`` and ``or`` are taken apart by ``Guards.bound``.
 GUARDS = (

@@ -19,6 +19,7 @@ from torchlint.facts.hotness.chosen import Choice
 from torchlint.facts.hotness.coldness import cold_file, cold_function
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
+from torchlint.facts.hotness.fitting import awaited
 from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.paths import Paths
@@ -101,7 +102,8 @@ class Heat(Fact):
         seed = first.first if first is not None else None
         when = seed.when if seed is not None and seed.frequency is frequency else ""
         if frequency is Frequency.STEP and (phases := self.phases(facts, node)) & {ITERATION, SAMPLE}:
-            when = _SAMPLED if SAMPLE in phases else "once per token" if phases == {ITERATION} else when
+            each = "once per token" if self.local(facts, node, scope).imagined is None else "once per step of a model"
+            when = _SAMPLED if SAMPLE in phases else each if phases == {ITERATION} else when
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
@@ -196,7 +198,7 @@ class Heat(Fact):
             found = Frequency.INNER
         elif local.episode is not None:
             found = max(found, Frequency.EPISODE)
-        each = local.token is not None or local.sample is not None
+        each = local.token is not None or local.sample is not None or local.imagined is not None
         if each and found is Frequency.EPISODE and self._iterates(scope, local):
             found = Frequency.STEP
         return found if local.cap is None else min(found, local.cap)
@@ -297,12 +299,15 @@ class Heat(Fact):
     def seldom_called(self, edge: Edge) -> Bound | None:
         """Return the guard on a function that runs less often than the place that calls it.
 
-        A function that holds a loop of updates is not part of one update.
+        A function that holds a loop of updates is not part of one update, nor of one step if it waits for a rollout.
         """
         target = edge.target
         found = self._called_seldom(target)
-        fits = found is None and target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
-        return self.guards.of(OWN_UPDATES) if fits else found
+        if found is not None or target not in self.roots.iterations:
+            return found
+        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
+        fits = fits or awaited(edge.facts.scope_of(edge.node).function, edge.node)
+        return self.guards.of(OWN_UPDATES) if fits else None
 
     def _called_seldom(self, scope: Scope) -> Bound | None:
         """The guard on all calls of a function."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import field
 
 from torchlint.facts.code.callers import methods, sets_any, stores_of
+from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -45,6 +47,7 @@ class _Passed:
 
 
 _BUILTINS = "builtins."
+_CALLED = ("forward", "__call__")
 _NO_CALL = _Passed()
 
 
@@ -61,6 +64,7 @@ class Options:
     _given: dict[tuple[Scope, str], Literals | None] = field(default_factory=dict)
     _bound: dict[Binding, Literals | None] = field(default_factory=dict)
     _unlinked: dict[str, _Passed] | None = None
+    _read: dict[str, bool] = field(default_factory=dict)
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Return whether a test has a truth value for none of the literals that the tested expression may be."""
@@ -172,9 +176,22 @@ class Options:
         first = int(scope.method_of is not None)
         place = scope.params.index(name) - first if name in scope.params else None
         named, held = (self._unlinked.get(each, _NO_CALL) for each in (scope.name, _OBJECT))
-        if name in held.keywords or named.may_pass(name, place):
+        if named.may_pass(name, place) or (name in held.keywords and self._may_be_held(scope)):
             return True
-        return scope.name in ("forward", "__call__") and held.may_pass(name, place)
+        return scope.name in _CALLED and held.may_pass(name, place)
+
+    def _may_be_held(self, scope: Scope) -> bool:
+        """Whether code may hold a function under another name: a text has its name where it is not called.
+
+        A decorator of the project may keep what it decorates.
+        """
+        if scope.name in _CALLED or isinstance(scope.node, ast.Lambda) or not keeps_result(self.project, scope):
+            return True
+        word = scope.method_of.name if scope.name == "__init__" and scope.method_of is not None else scope.name
+        if word not in self._read:
+            held = re.compile(rb"(?<!\w)%s(?!\w|\s*\()" % re.escape(word.encode()))
+            self._read[word] = any(held.search(facts.source.utf8) for facts in self.project.files.values())
+        return self._read[word]
 
     def _unlinked_calls(self) -> dict[str, _Passed]:
         """What calls that reach no known function pass, by the name of what they call.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import TypeVar
 
@@ -35,6 +35,7 @@ from torchlint.facts.hotness.guards import (
     Guards,
     least,
 )
+from torchlint.facts.hotness.imagined import ImaginedSteps
 from torchlint.facts.hotness.intervals import one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.hotness.options import Options
@@ -68,7 +69,8 @@ class Local:
     """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
-    ``token`` is the loop around it that makes a token in each round, ``sample`` one that takes a sample in each;
+    ``token`` is the loop around it that makes a token in each round, ``sample`` one that takes a sample in each,
+    ``imagined`` one that runs a model a step further;
     ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
     ``choices`` are tests of parameters that lead to it; ``collected`` is a loop that runs it for each element which
     another loop collected, and that loop; ``reader`` is the first of them where the other is the root.
@@ -81,6 +83,7 @@ class Local:
     item: ast.AST | None = None
     token: ast.AST | None = None
     sample: ast.AST | None = None
+    imagined: ast.AST | None = None
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
@@ -135,6 +138,7 @@ class Local:
         self.choices += outer.choices
         self.token = self.token or outer.token
         self.sample = self.sample or outer.sample
+        self.imagined = self.imagined or outer.imagined
         self.root, self.reader = outer.root, outer.reader
         self.episode = self.episode or outer.episode
         return self.end()
@@ -144,13 +148,14 @@ class _Before:
     """What the statements of a block limit further down in it, found once for all of its statements."""
 
     def __init__(
-        self, block: Sequence[ast.stmt], facts: FileFacts, project: Project, guards: Guards, paced: Container[ast.AST]
+        self, block: Sequence[ast.stmt], facts: FileFacts, project: Project, guards: Guards, roots: Roots
     ) -> None:
         self.first = guards.of(FIRST_CALL)
         self.kept = kept_already(block, facts)
-        updated = max((place for place, stmt in enumerate(block) if stmt in paced), default=-1)
+        updated = max((place for place, stmt in enumerate(block) if stmt in roots.paced), default=-1)
+        iterated = max((place for place, stmt in enumerate(block) if stmt in roots.iterating), default=-1)
         self.exits = [
-            (place, leaving, _with_update(found) if place < updated else found)
+            (place, leaving, _with_update(found) if place < updated else _with_iteration(found, place < iterated))
             for place, leaving, found in guards.exits(block, facts)
         ]
         self.leaving = [(place, s) for place, s in enumerate(block) if isinstance(s, ast.If) and leaves(s.body)]
@@ -207,12 +212,14 @@ class Places:
     options: Options = field(init=False)
     _tokens: dict[ast.AST, bool] = field(default_factory=dict)
     _samples: SampleLoops = field(default_factory=SampleLoops)
+    _imagined: ImaginedSteps = field(init=False)
     _open: int = 0
 
     def __post_init__(self) -> None:
         missing = Missing(self.project, self.graph, self.guards, self._cap, self._rooted)
         self.flags = Flags(self.project, self.graph, self.guards, missing)
         self.options = Options(self.project, self.graph)
+        self._imagined = ImaginedSteps(self.project, self.graph)
 
     def keep(self, before: Places) -> None:
         """Keep the contexts of nodes; an edited file has other nodes."""
@@ -256,7 +263,7 @@ class Places:
         block, index = facts.places[stmt]
         before = self._before.get(block[0])
         if before is None:
-            before = self._before[block[0]] = _Before(block, facts, self.project, self.guards, self.roots.paced)
+            before = self._before[block[0]] = _Before(block, facts, self.project, self.guards, self.roots)
             self._open += 1
             for place, leaving in before.leaving:
                 found = None if raises(leaving.body) else self._flagged(facts, leaving.test, False)
@@ -266,11 +273,13 @@ class Places:
         before.hold(local, stmt, index)
 
     def _mark_rounds(self, local: Local, facts: FileFacts, loop: ast.AST) -> None:
-        """Note a loop that makes a token, or takes a sample of a rollout, in each round."""
+        """Note a loop that makes a token, takes a sample of a rollout, or steps a model, in each round."""
         if local.token is None and self._makes_tokens(facts, loop):
             local.token = loop
         if local.sample is None and loop not in self.roots.episodes and self._samples.of(facts, loop):
             local.sample = loop
+        if local.imagined is None and loop not in self.roots.episodes and self._imagined.of(facts, loop):
+            local.imagined = loop
 
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in what is around it; of a statement without what stands before it in its block."""
@@ -315,6 +324,8 @@ class Places:
                     found = Bound(Frequency.UPDATE, found.guard)  # every few batches or steps, but then an update
                 elif isinstance(current, ast.If) and not self.roots.paced.isdisjoint(_arm(current, child)):
                     found = _with_update(found)
+                elif isinstance(current, ast.If):
+                    found = _with_iteration(found, not self.roots.iterating.isdisjoint(_arm(current, child)))
                 local.hold(found, current)
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)
@@ -439,6 +450,13 @@ def _arm(branching: ast.If, child: ast.AST) -> Sequence[ast.stmt]:
 def _with_update(found: _Found) -> _Found:
     """The guard on code that holds an update, or a call of one: what waits for it runs as often as it does."""
     return found._replace(limit=Frequency.UPDATE) if found is not None and found.guard in _WAITING else found
+
+
+def _with_iteration(found: _Found, iterates: bool) -> _Found:
+    """The guard on code that calls what loops over updates: it waits for a rollout, and runs once for each."""
+    if iterates and found is not None and found.guard in _WAITING:
+        return found._replace(limit=max(found.limit, Frequency.EPISODE))
+    return found
 
 
 def _is_debug(node: ast.AST) -> bool:

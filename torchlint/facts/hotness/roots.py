@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import field
 from itertools import takewhile
 
@@ -14,6 +14,7 @@ from torchlint.facts.code.model import FUNCTIONS, LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness import environments
+from torchlint.facts.hotness.answering import answers
 from torchlint.facts.hotness.around import branches, enclosing_loop, unlooped
 from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
@@ -44,6 +45,7 @@ from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import Receivers
+from torchlint.facts.hotness.teams import loops_of_teams
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -59,14 +61,14 @@ class Roots:
     """The roots: loops and functions, each with what makes it one (``step``, ``update``) or its protocol.
 
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
-    the functions that hold one around steps of an environment; ``receivers`` the objects on which the
-    ``functions`` are roots; ``updating`` the
-    branches that hold a gradient update themselves; ``paced`` the statements that hold one, or a call that leads to
-    one, with no loop between; ``aside`` the statements that run instead of a step, when a worker
-    is sent another command; ``fitting`` the functions that hold a loop of updates. ``given`` are the functions that are
-    handed to frameworks, ``begun`` the steps and updates of each file, from which all others are found. ``exempt`` are
-    the calls and loops with a step or an update in them that make nothing hot; ``collected`` the loops that have as
-    many rounds as one of the ``loops``, each with that one.
+    the functions that hold one around steps of an environment; ``receivers`` the objects on which the ``functions``
+    are roots; ``updating`` the branches that hold a gradient update themselves; ``paced`` the statements that hold
+    one, or a call that leads to one, with no loop between; ``iterating`` those that hold a call of what loops over
+    updates, likewise; ``aside`` the statements that run instead of a step, when a worker is sent another command;
+    ``fitting`` the functions that hold a loop of updates, ``iterations`` also those that lead to one. ``given`` are
+    the functions that are handed to frameworks, ``begun`` the steps and updates of each file, from which all others
+    are found. ``exempt`` are the calls and loops with a step or an update in them that make nothing hot; ``collected``
+    the loops that have as many rounds as one of the ``loops``, each with that one.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -78,6 +80,8 @@ class Roots:
     programs: set[Scope] = field(default_factory=set)
     updating: set[ast.AST] = field(default_factory=set)
     paced: set[ast.AST] = field(default_factory=set)
+    iterating: set[ast.AST] = field(default_factory=set)
+    iterations: set[Scope] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
     given: dict[Scope, EntryPoint] = field(default_factory=dict)
@@ -116,6 +120,8 @@ def _found_roots(
         if not cold_file(facts.path):
             roots.begun[facts] = list(_begun(facts, graph, values, roots.exempt))
     found = [each for facts in project.files.values() for each in roots.begun.get(facts, ())]
+    stepped = [(scope, call) for scope, call, kind in found if kind == STEP]
+    found += [(scope, call, STEP) for scope, call in answers(project, stepped) if not cold_file(scope.file.path)]
     stepping: dict[Scope, list[ast.AST]] = {}
     for scope, call, kind in found:
         if kind == STEP:
@@ -130,7 +136,10 @@ def _found_roots(
     _climb(roots, Receivers(project, graph), Programs(project, graph), guards, seen)
     inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
+    for loop in list(loops_of_teams(project, graph, roots.loops)):
+        roots.loops[loop] = {UPDATE}
     roots.fitting = fitting(project, roots.loops, roots.functions)
+    roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
     _protocols(project, roots)
     _drive(project, graph, roots)
     for facts in project.files.values():
@@ -211,6 +220,23 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 todo.append((home, node, kind, fresh, above))
             elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> tuple[set[ast.AST], set[Scope]]:
+    """The functions with a loop of updates or a call outside of loops that leads to one, and what holds their calls."""
+    found: set[ast.AST] = set()
+    todo, seen = list(fitting), set(fitting)
+    while todo:
+        for where, node in graph.places(todo.pop()):
+            home = where.scope_of(node).function
+            if node in graph.weak:
+                continue
+            found.update(unlooped(home, node))
+            alone = home.kind == "function" and enclosing_loop(where, node, home) is None
+            if alone and home not in seen:
+                seen.add(home)
+                todo.append(home)
+    return found, seen
 
 
 def _exempts_loop(scope: Scope, loop: ast.AST, programs: Programs) -> Exemption | None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile
+from itertools import dropwhile, repeat
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.alike import among
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import first_index, root_of, walk
+from torchlint.facts.code.tree import first_index, is_number, root_of, walk
 from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names
 from torchlint.rule import Kind, Picked, Value
 
 _READING = frozenset({"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone"})
@@ -26,6 +28,7 @@ _FUNCTIONS = frozenset(
     f"torch.{name}"
     for name in ("where", "max", "min", "maximum", "minimum", "clamp", "exp", "log", "abs", "zeros_like")
 )
+_JOINING = function_names("torch", joins="parts")
 
 
 @dataclass(eq=False, slots=True)
@@ -122,6 +125,8 @@ class Elements(Fact):
         if not tensors and found and all(value.kind is Kind.UNKNOWN for value in found):
             kept = (self.values.of(facts, part) for stmt in loop.body for part in _kept(stmt))
             tensors = [value for value in kept if value.kind is Kind.TENSOR]
+            grown = [added[0] for stmt in loop.body if (added := _added(stmt)) is not None]
+            tensors = tensors or [TENSOR for each in grown if self._is_joined(facts, each)]
         if not tensors and not (found and filled and all(value.kind is Kind.UNKNOWN for value in found)):
             return None
         carrying = [stmt for stmt in parts if isinstance(stmt, ast.stmt) and self._is_carried(facts, loop, stmt)]
@@ -166,6 +171,13 @@ class Elements(Fact):
 
     def _is_carried(self, facts: FileFacts, loop: ast.For, stmt: ast.stmt) -> bool:
         """Whether a statement computes what it sets from its own result of an earlier round and an element."""
+        if (added := _added(stmt)) is not None:
+            grown, value = added  # ``returns.appendleft(rewards[i] + gamma * returns[0])``
+            reads = list(self._reads(facts, loop, value))
+            last = (part for part in reads if isinstance(part, ast.Subscript) and _is_end(part.slice))
+            return any(map(alike, repeat(grown), (part.value for part in last))) and any(
+                self._is_element(facts, part) for part in reads
+            )
         if not isinstance(stmt, (ast.Assign, ast.AugAssign)) or not isinstance(stmt.value, (ast.BinOp, ast.IfExp)):
             return False
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
@@ -185,6 +197,12 @@ class Elements(Fact):
                 if among(part.value, (place.value for place in places)):
                     return True
         return False
+
+    def _is_joined(self, facts: FileFacts, grown: ast.expr) -> bool:
+        """Whether the function joins what a list holds into one tensor: ``torch.stack(tuple(returns))``."""
+        calls = (call for call in facts.scope_of(grown).function.calls if call.args)
+        joined = (call.args[0] for call in calls if self.project.qualified(facts, call.func) in _JOINING)
+        return any(isinstance(part, ast.Name) and alike(part, grown) for each in joined for part in walk(each))
 
     def _is_element(self, facts: FileFacts, node: ast.AST) -> bool:
         return self._part(facts, node) is not None
@@ -231,8 +249,27 @@ def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> int:
     return sum(_takes(operation) or _reads_any(operation, made) for operation in operations)
 
 
+def _added(stmt: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """The list and what a statement adds to one of its ends."""
+    match stmt:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=grown, attr="append" | "appendleft"), args=[value])):
+            return grown, value
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=grown, attr="insert"), args=[ast.Constant(value=0), value])
+        ):
+            return grown, value
+    return None
+
+
+def _is_end(index: ast.expr) -> bool:
+    """Whether an index means the first or the last element."""
+    return is_number(index, 0) or (isinstance(index, ast.UnaryOp) and is_number(index.operand, 1))
+
+
 def _set_by(stmt: ast.stmt) -> Iterator[ast.expr]:
     """The names that a statement sets, and the collections that it writes to."""
+    if (added := _added(stmt)) is not None:
+        yield added[0]
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
     for target in targets:
         if isinstance(target, ast.Name):

@@ -27,6 +27,7 @@ from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = method_names(adds=True)
+_PURE = method_names(pure=True, elsewhere=False)
 _STEPPING = method_names(environment=True, elsewhere=False)
 _CACHING = last_names(caches=True)
 _CONTAINERS = frozenset(
@@ -234,8 +235,8 @@ class Escapes(Fact):
             elif isinstance(target, ast.Starred):
                 todo.append(target.value)
             elif isinstance(target, ast.Attribute):
-                data = node.value is not None and self.values.of(facts, node.value).is_data
-                if not (data or self._of_new_object(facts, target.value)):
+                free = node.value is not None and self._is_free(facts, node.value)
+                if not (free or self._of_new_object(facts, target.value)):
                     return False
             elif isinstance(target, ast.Subscript):
                 owner = self.values.of(facts, target.value)
@@ -256,6 +257,10 @@ class Escapes(Fact):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         of_base = owner is not None and (is_super(owner) or self.values.of(facts, owner).kind is Kind.CLASS)
         return of_base and facts.scope_of(call).function.name == "__init__"
+
+    def _is_free(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether what an attribute is given holds no tensor that counts as kept."""
+        return self.values.of(facts, node).is_data
 
     def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
         """Whether what stands in brackets is not a tensor that a dict would keep; a key of a dict has no slice."""
@@ -289,7 +294,7 @@ class Escapes(Fact):
             return self._data(facts, call)
         if _raises(name):
             return self._data(facts, call) or self._unknown_keeps_none(call)
-        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.")):
+        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.", "inspect.")):
             return True
         if name in self.project.classes and not self._object_keeps_none(name):
             return False
@@ -303,6 +308,8 @@ class Escapes(Fact):
             return self._parts_keep_none(facts, func)
         if not callee.known and is_kept_layer(self.project, facts, func):
             return self._parts_keep_none(facts, func)
+        if isinstance(func, ast.Attribute) and last in _PURE and self._whichever(last):
+            return True  # ``x.view(x.size(0), -1)`` of whatever a module is given
         if not isinstance(func, ast.Attribute) or not self._data(facts, call):
             return self._unknown_keeps_none(call)
         arguments = [*call.args, *call.keywords]

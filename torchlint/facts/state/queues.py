@@ -13,7 +13,7 @@ from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import OUTSIDE
-from torchlint.facts.code.tree import children, walk
+from torchlint.facts.code.tree import children, is_number, walk
 from torchlint.facts.dataflow.analysis import Analysis
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
@@ -238,15 +238,39 @@ def _bound(made: ast.Call) -> ast.expr | None:
 
 
 def _wrapping(method: Scope) -> Iterator[ast.expr]:
-    """The number of places where a method writes round and round: ``n`` of ``self.at = (self.at + 1) % n``."""
+    """The number of places where a method writes round and round: ``n`` of ``self.at = (self.at + 1) % n``.
+
+    Also of ``self.rows[self.at % n] = row``, and where the place is set to zero once it is ``n``.
+    """
     for stmt in walk(method.node):
-        todo: list[ast.AST] = [stmt.value] if isinstance(stmt, ast.Assign) else []
+        yield from filter(lambda node: _is_own(node, method), _starting_over(stmt))
+        todo: list[ast.AST] = []
+        if isinstance(stmt, ast.Assign):
+            todo = [stmt.value, *(target.slice for target in stmt.targets if isinstance(target, ast.Subscript))]
         while todo:
             node = todo.pop()
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-                places = node.right
-                if isinstance(places, ast.Attribute) and isinstance(places.value, ast.Name):
-                    if places.value.id == method.self_name:
-                        yield places
+                if _is_own(node.right, method):
+                    yield node.right
             elif not isinstance(node, ast.Compare):
                 todo.extend(children(node))
+
+
+def _is_own(node: ast.expr, method: Scope) -> bool:
+    """Whether an expression is an attribute of a method's own object."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == method.self_name
+
+
+def _starting_over(stmt: ast.AST) -> Iterator[ast.expr]:
+    """The number at which a statement sets a count to zero: ``if self.at == n: self.at = 0``, also in one line."""
+    match stmt:
+        case ast.If(test=test, body=[ast.Assign(targets=[target], value=zero)]):
+            pass
+        case ast.Assign(targets=[target], value=ast.IfExp(test=test, body=zero)):
+            pass
+        case _:
+            return
+    match test:
+        case ast.Compare(left=count, ops=[ast.Eq() | ast.GtE()], comparators=[places]):
+            if alike(count, target) and is_number(zero, 0):
+                yield places

@@ -8,7 +8,6 @@ from dataclasses import field
 from itertools import islice
 
 from torchlint.facts.code.callers import Caller, arguments, methods, stores_of
-from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import spaces
@@ -34,6 +33,7 @@ class Attributes:
     ask: Ask
     _trained: dict[str, frozenset[str]] = field(default_factory=dict)
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _growing: dict[str, list[tuple[Scope, str, ast.expr]]] | None = None
 
     def of(self, source: Value, attr: str) -> Value | None:
         """Return an attribute of a value."""
@@ -108,7 +108,10 @@ class Attributes:
         return [*self._standing(cls, name), *self.outside(cls, name)]
 
     def _optimised(self, cls: str) -> frozenset[str]:
-        """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``."""
+        """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``.
+
+        Also those that are loaded with what such an attribute has: ``self.old.load_state_dict(self.net.state_dict())``.
+        """
         found = self._trained.get(cls)
         if found is None:
             names: set[str] = set()
@@ -123,17 +126,17 @@ class Attributes:
         return found
 
     def _asked(self, cls: Scope) -> frozenset[str]:
-        """The attributes that the methods in a class's own body ask for their ``parameters()``."""
+        """The attributes that the methods in a class's own body ask for their ``parameters()``, or load from these."""
         found = self._asking.get(cls)
         if found is None:
-            calls = (
-                (method.self_name, *dotted(call.func.value).split("."))
-                for method in methods(cls)
-                for call in method.calls
-                if isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
-            )
-            found = frozenset(parts[2] for parts in calls if len(parts) == 3 and parts[0] and parts[0] == parts[1])
-            self._asking[cls] = found
+            calls = [(call, method) for method in methods(cls) for call in method.calls]
+            asked = {_own_part(call, method, "parameters") for call, method in calls}
+            loaded = {
+                _own_part(call, method, "load_state_dict")
+                for call, method in calls
+                if call.args and _own_part(call.args[0], method, "state_dict") in asked - {""}
+            }
+            found = self._asking[cls] = frozenset((asked | loaded) - {""})
         return found
 
     def _registered(self, cls: str, name: str) -> bool:
@@ -240,24 +243,45 @@ class Attributes:
         found = [(method, f"{method.self_name}.{name}") for method in own]
         for method in own if value.kind is Kind.DICT else ():  # a decorator inside a method fills a registry
             found += [(inner, f"{method.self_name}.{name}") for inner in method.inner if inner.kind == "function"]
-        return self._filled(value, found, cls)
+        return self._filled(value, found, cls, name)
 
-    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str = "") -> Value | None:
+    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str = "", attr: str = "") -> Value | None:
         """A list or dict with what functions put into it under these names; of objects of a class, where it is one."""
         if value.kind is Kind.DICT:
             return self._keyed(value, places, cls)
         elements: list[Value | None] = list(value.items)
         for scope, name in places:
             elements.extend(self._added(scope, name))
+        for scope, how, node in self._added_outside(cls, attr) if attr else ():
+            elements.append(self._one_added(scope, how, node))
         if not elements:
             return value
         element = join(elements)
         return list_of(element, nonempty=value.nonempty) if element is not None else None
 
     def _added(self, scope: Scope, name: str) -> Iterator[Value | None]:
-        for how, node in scope.appends.get(name, ()):
-            item = self.ask.value(scope.file, node) if how != "unknown" else UNKNOWN
-            yield element_of(item) if item is not None and how == "extend" else item
+        return (self._one_added(scope, how, node) for how, node in scope.appends.get(name, ()))
+
+    def _one_added(self, scope: Scope, how: str, node: ast.expr) -> Value | None:
+        item = self.ask.value(scope.file, node) if how != "unknown" else UNKNOWN
+        return element_of(item) if item is not None and how == "extend" else item
+
+    def _added_outside(self, cls: str, attr: str) -> Iterator[tuple[Scope, str, ast.expr]]:
+        """What other code adds to a list of an object of a class: ``memory.states.append(state)``."""
+        if self._growing is None:
+            self._growing = {}
+            for facts in self.ask.project.files.values():
+                for scope in facts.scopes:
+                    for name, added in scope.appends.items():
+                        owner, _, last = name.rpartition(".")
+                        if owner and owner != scope.self_name:
+                            self._growing.setdefault(last, []).extend((scope, how, node) for how, node in added)
+        for scope, how, node in self._growing.get(attr, ()):
+            holder = _holder(scope.file, node, attr)
+            value = self.ask.value(scope.file, holder) if holder is not None else None
+            if value is not None and value.kind in (Kind.INSTANCE, Kind.MODULE):
+                if any(self.ask.project.related(cls, other) for other in value.name.split("|")):
+                    yield scope, how, node
 
     def _keyed(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str) -> Value | None:
         """A dict with what is stored in it: under literal keys there, under others under all keys."""
@@ -367,3 +391,21 @@ def _promised(told: Value, grown: Value) -> Value:
     """A dict with what its annotation says of its objects, where the code does not show what is put into it."""
     objects = told.element.kind in (Kind.INSTANCE, Kind.MODULE) and not told.keys
     return told if objects and grown.kind is Kind.DICT and not grown.element.known else grown
+
+
+def _own_part(call: ast.expr, method: Scope, asked: str) -> str:
+    """The attribute of its own object whose method of a name a method calls, an empty word if the call is another."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=name)):
+            return attr if name == asked and owner == method.self_name else ""
+    return ""
+
+
+def _holder(facts: FileFacts, added: ast.expr, attr: str) -> ast.expr | None:
+    """The object to whose attribute something is added: ``memory`` of ``memory.states.append(state)``."""
+    match facts.parent.get(added):
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=holder, attr=name))) if name == attr:
+            return holder
+        case ast.AugAssign(target=ast.Attribute(value=holder, attr=name)) if name == attr:
+            return holder
+    return None

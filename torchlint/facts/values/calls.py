@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import reduce
 
+from torchlint.facts.code.alternatives import Alternatives
 from torchlint.facts.code.callers import Caller
-from torchlint.facts.code.decorating import keeps_result
+from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
@@ -70,9 +71,11 @@ class CallValues:
     ask: Ask
     envs_return_arrays: Callable[[], bool]
     _batches: BatchItems = field(init=False)
+    _alternatives: Alternatives = field(init=False)
 
     def __post_init__(self) -> None:
         self._batches = BatchItems(self.ask)
+        self._alternatives = Alternatives(self.ask.project)
 
     def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
         """Return the value of a call."""
@@ -119,6 +122,8 @@ class CallValues:
     def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
         """The value of a call of a function of a library or of the project, of a class, or of a method."""
         project = self.ask.project
+        if chosen := self._alternatives.of(facts, node.func):
+            return join(library_call(each, node, self.ask.knower(facts)) or UNKNOWN for each in chosen)
         if name is not None:
             known = library_call(name, node, self.ask.knower(facts))
             if known is not None:
@@ -213,12 +218,12 @@ class CallValues:
         """
         if func.attr not in _TRUTHS or not isinstance(func.value, ast.Name):
             return None
-        found = [each for each in self._alternatives(facts, func.value) if each is not None]
+        found = [each for each in self._one_by_one(facts, func.value) if each is not None]
         having = [each for each in found if not _lacks(each, func.attr)]
         value = join(having) if len(having) < len(found) else None
         return value if value is not None and value.kind is Kind.TENSOR else None
 
-    def _alternatives(self, facts: FileFacts, name: ast.Name) -> Iterator[Value | None]:
+    def _one_by_one(self, facts: FileFacts, name: ast.Name) -> Iterator[Value | None]:
         """What a name may be, one by one: by each assignment, and of a call each method that it may run."""
         parts = self.ask.project.reaching(facts, name).parts
         for whole, path in parts:
@@ -281,7 +286,8 @@ class CallValues:
         return tuple_of(*[TENSOR] * count) if count > 1 else TENSOR if count else UNKNOWN
 
     def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
-        if self.ask.project.implementations(cls, attr):
+        own = self.ask.project.implementations(cls, attr)
+        if own and not is_property(own[0]):  # of a property what it gives is called
             return join(self._own_results(source, cls, attr, facts, node))
         if attr == "__call__" and source.kind is Kind.MODULE:
             return self._called(replace(source, name=cls), facts, node)
