@@ -82,6 +82,15 @@ class Modules(Generic[_File]):
             self._links[key] = self._find(path, dotted)
         return self._links[key]
 
+    def beside(self, path: str, parts: Sequence[str]) -> _File | None:
+        """Return the module beside a file that a dotted name begins with, where a package elsewhere has that name too.
+
+        The package holds a module of the name's second part, which the name does not mean if the one beside has such.
+        """
+        other = self.by_name.get(".".join(parts[:2])) if len(parts) > 1 else None
+        found = self.imported(path, parts[0]) if other is not None else None
+        return None if found is other or (found is not None and found.path.endswith("/__init__.py")) else found
+
     def meant(self, path: str, dotted: str) -> list[_File]:
         """Return all project files that a name among the imports of a file may mean."""
         if dotted.endswith(ANY):

@@ -314,6 +314,10 @@ class FileFacts:
         """The module's own scope."""
         return self.scopes[0]
 
+    def defines(self, name: str) -> bool:
+        """Return whether the file itself defines a function or class of a name."""
+        return any(binding.how in (Bind.FUNCTION, Bind.CLASS) for binding in self.top.bindings.get(name, ()))
+
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope whose names an expression or statement sees."""
         known = self.scope_of_node

@@ -180,8 +180,9 @@ class Project(Fact):
 
     def _follow(self, facts: FileFacts, dotted: str, depth: int, folder: str) -> str:
         parts = dotted.split(".")
-        longest = 1 if self._defined_beside(facts, parts) else len(parts)
-        for cut in range(longest, 0, -1):
+        beside = self.names.beside(facts.path, parts)
+        defined = beside is not None and beside.defines(parts[1])  # and no module of a package elsewhere
+        for cut in range(1 if defined else len(parts), 0, -1):
             file = self.module(facts, ".".join(parts[:cut]))
             if file is None:
                 continue
@@ -207,14 +208,6 @@ class Project(Fact):
                 return ".".join([name, *rest[1:]])  # zeros = torch.zeros
             return ".".join([file.module, *rest])
         return dotted
-
-    def _defined_beside(self, facts: FileFacts, parts: Sequence[str]) -> bool:
-        """Whether a module beside a file has what is named like a module in a package of the module's name."""
-        other = self.modules.get(".".join(parts[:2])) if len(parts) > 1 else None
-        file = self.module(facts, parts[0]) if other is not None else None
-        if file is None or file is other or file.package:
-            return False
-        return any(each.how in (Bind.FUNCTION, Bind.CLASS) for each in file.top.bindings.get(parts[1], ()))
 
     def _defines(self, name: str) -> bool:
         """Whether a class or function of the project has a qualified name."""
