@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchlint.cache.digest import fingerprint
@@ -48,11 +49,11 @@ class Linter:
     width: int | None = None
     fixes: bool = True
     _triggers: Triggers = field(init=False)
-    _stronger: dict[str, frozenset[str]] = field(init=False)
+    _stronger: Mapping[str, frozenset[str]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._triggers = Triggers(self.rules)
-        self._stronger = stronger_codes([*self.known, *(type(rule) for rule in self.rules)])
+        self._stronger = stronger_codes((*self.known, *(type(rule) for rule in self.rules)))
 
     def lint(
         self, analyses: Analyses, facts: FileFacts, shown: Callable[[Finding], bool] = lambda _: True
@@ -255,7 +256,8 @@ def _arms(site: PairedSite) -> dict[ast.AST, bool]:
     return found
 
 
-def stronger_codes(rules: Iterable[type[Rule]]) -> dict[str, frozenset[str]]:
+@lru_cache(maxsize=64)
+def stronger_codes(rules: tuple[type[Rule], ...]) -> Mapping[str, frozenset[str]]:
     """Return for each code the codes that it yields to, directly or through others."""
     yields = {rule.code: rule.yields_to for rule in rules}
     found: dict[str, frozenset[str]] = {}

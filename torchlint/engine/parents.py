@@ -25,6 +25,7 @@ _WRAPPERS = (
     cst.SubscriptElement,
     cst.TypeParam,
 )
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 _TRIVIA = (
     "whitespace",
     "leading_",
@@ -51,7 +52,8 @@ _TRIVIA = (
 
 def is_statement(node: cst.CSTNode) -> bool:
     """Return whether a node is a statement of ``ast``: each of two on a line is, the line of both is not."""
-    return isinstance(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+    states, _ = _kind(node.__class__) or (False, False)
+    return states
 
 
 def parents_of(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
@@ -66,12 +68,23 @@ def parents_of(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
         for name in _parts(type(node)):
             value = getattr(node, name)
             for part in value if isinstance(value, (list, tuple)) else (value,):
-                if not isinstance(part, cst.CSTNode):
+                kind = _kind(part.__class__)
+                if kind is None:
                     continue
-                if not is_statement(part):
+                states, wraps = kind
+                if not states:
                     parents[id(part)] = holder
-                stack.append((part, holder if isinstance(part, _WRAPPERS) else part))
+                stack.append((part, holder if wraps else part))
     return parents
+
+
+@functools.cache
+def _kind(cls: type[object]) -> tuple[bool, bool] | None:
+    """Whether nodes of a class are statements, and whether they are wrappers; ``None`` if its objects are no nodes.
+
+    Found out once for a class: LibCST's are abstract, and to ask each object took most of the time of the walk.
+    """
+    return (issubclass(cls, _STATEMENTS), issubclass(cls, _WRAPPERS)) if issubclass(cls, cst.CSTNode) else None
 
 
 @functools.cache

@@ -51,7 +51,7 @@ def slow_findings(sources: Mapping[str, Source], settings: Settings, linter: Lin
             silenced = suppressions(facts.source)
             drafts = [draft for draft in _drafts(analyses, facts, linter) if not silenced.covers(draft.finding)]
             found.extend(finish(drafts, facts))
-            found.extend(unused(facts.source, linter, linter, analyses, facts))
+            found.extend(unused(facts.source, linter, lambda: linter, analyses, facts))
     return sorted(found, key=lambda finding: finding.order)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import lru_cache
 from importlib import import_module
 
 from torchlint.engine.place import place_of
@@ -20,43 +21,72 @@ from torchlint.facts.finders import Finder
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import Call, Comment, Found, Frequency, Import, Method, NetworkCall, Rule, Statement, Store
+from torchlint.rule.trigger import Part
 
 Sites = Iterator[tuple[ast.AST, list[Rule]]]
 
 
 @dataclass(eq=False, slots=True)
+class _TriggerTable:
+    """The triggers of some rules by what they look for. A rule is named by its number among them."""
+
+    calls: dict[str, list[int]] = field(default_factory=dict)
+    methods: dict[str, list[int]] = field(default_factory=dict)
+    statements: dict[str, list[tuple[int, Statement]]] = field(default_factory=dict)
+    networks: list[tuple[int, NetworkCall]] = field(default_factory=list)
+    imports: list[tuple[int, Import]] = field(default_factory=list)
+    stores: list[tuple[int, Store]] = field(default_factory=list)
+    finders: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, number: int, part: Part, code: str) -> None:
+        """Enter one part of the trigger of a rule.
+
+        Raises:
+            TypeError: it is of an unknown kind.
+        """
+        if isinstance(part, (Call, Method)):
+            table = self.calls if isinstance(part, Call) else self.methods
+            for name in part.names:
+                table.setdefault(name, []).append(number)
+        elif isinstance(part, Statement):
+            for name in part.kinds:
+                self.statements.setdefault(name, []).append((number, part))
+        elif isinstance(part, NetworkCall):
+            self.networks.append((number, part))
+        elif isinstance(part, Import):
+            self.imports.append((number, part))
+        elif isinstance(part, Store):
+            self.stores.append((number, part))
+        elif isinstance(part, Found):
+            self.finders.setdefault(part.finder, []).append(number)
+        elif not isinstance(part, Comment):
+            raise TypeError(f"{code}: no site is found for {part!r}")
+
+
+@lru_cache(maxsize=64)
+def _table(kinds: tuple[type[Rule], ...]) -> _TriggerTable:
+    """The table of some classes of rules: a fix lints a file several times, and a session does so again and again."""
+    table = _TriggerTable()
+    for number, kind in enumerate(kinds):
+        for part in kind.trigger.parts:
+            table.add(number, part, kind.code)
+    return table
+
+
+@dataclass(eq=False, slots=True)
 class Triggers:
-    """The triggers of the selected rules, by what they look for."""
+    """The triggers of the selected rules."""
 
     rules: Sequence[Rule]
-    calls: dict[str, list[Rule]] = field(default_factory=dict)
-    methods: dict[str, list[Rule]] = field(default_factory=dict)
-    statements: dict[str, list[tuple[Rule, Statement]]] = field(default_factory=dict)
-    networks: list[tuple[Rule, NetworkCall]] = field(default_factory=list)
-    imports: list[tuple[Rule, Import]] = field(default_factory=list)
-    stores: list[tuple[Rule, Store]] = field(default_factory=list)
-    finders: dict[str, list[Rule]] = field(default_factory=dict)
+    _table: _TriggerTable = field(init=False)
+    _networks: list[tuple[Rule, NetworkCall]] = field(init=False)
 
     def __post_init__(self) -> None:
-        for rule in self.rules:
-            for part in rule.trigger.parts:
-                if isinstance(part, (Call, Method)):
-                    table = self.calls if isinstance(part, Call) else self.methods
-                    for name in sorted(part.names):
-                        table.setdefault(name, []).append(rule)
-                elif isinstance(part, Statement):
-                    for name in sorted(part.kinds):
-                        self.statements.setdefault(name, []).append((rule, part))
-                elif isinstance(part, NetworkCall):
-                    self.networks.append((rule, part))
-                elif isinstance(part, Import):
-                    self.imports.append((rule, part))
-                elif isinstance(part, Store):
-                    self.stores.append((rule, part))
-                elif isinstance(part, Found):
-                    self.finders.setdefault(part.finder, []).append(rule)
-                elif not isinstance(part, Comment):
-                    raise TypeError(f"{rule.code}: no site is found for {part!r}")
+        self._table = _table(tuple(map(type, self.rules)))
+        self._networks = [(self.rules[number], part) for number, part in self._table.networks]
+
+    def _numbered(self, numbers: Iterable[int]) -> list[Rule]:
+        return [self.rules[number] for number in numbers]
 
     def sites(self, analyses: Analyses, facts: FileFacts) -> list[tuple[ast.AST, list[Rule]]]:
         """Return the nodes of a file that match a trigger and are hot enough, each with the rules that want it."""
@@ -73,18 +103,19 @@ class Triggers:
             for call in scope.calls:
                 rules: list[Rule] = []
                 if isinstance(call.func, ast.Attribute):
-                    rules.extend(self.methods.get(call.func.attr, ()))
+                    rules += self._numbered(self._table.methods.get(call.func.attr, ()))
                 name = project.qualified(facts, call.func)
                 built = project.constructor(facts, call.func)
                 for called in dict.fromkeys((name, built, *analyses[Alternatives].of(facts, call.func))):
                     if called is not None:
-                        rules.extend(rule for rule in self.calls.get(called, ()) if rule not in rules)
+                        looking = self._numbered(self._table.calls.get(called, ()))
+                        rules += [rule for rule in looking if rule not in rules]
                 yield call, [*hot_enough(analyses, facts, call, rules), *self._runners(analyses, facts, call, rules)]
 
     def _runners(self, analyses: Analyses, facts: FileFacts, call: ast.Call, known: Sequence[Rule]) -> list[Rule]:
         """The rules besides those known that look at runs of networks, if a call is one; what is told soonest first."""
-        hot = hot_enough(analyses, facts, call, [rule for rule, _ in self.networks])
-        wanted = [(rule, part) for rule, part in self.networks if rule in hot and rule not in known]
+        hot = hot_enough(analyses, facts, call, [rule for rule, _ in self._networks])
+        wanted = [(rule, part) for rule, part in self._networks if rule in hot and rule not in known]
         if wanted and next(around(facts, call), None) is None:
             wanted = [(rule, part) for rule, part in wanted if not part.looped]
         if not wanted or not analyses[Autograd].runs(facts, call):
@@ -94,37 +125,39 @@ class Triggers:
 
     def _stated(self, analyses: Analyses, facts: FileFacts) -> Sites:
         for stmt in facts.compounds:
-            wanted = self.statements.get(type(stmt).__name__, ())
-            rules = [rule for rule, part in wanted if _mentions(analyses, facts, stmt, part.mentioning)]
+            wanted = self._table.statements.get(type(stmt).__name__, ())
+            rules = [number for number, part in wanted if _mentions(analyses, facts, stmt, part.mentioning)]
             if rules:
-                yield stmt, hot_enough(analyses, facts, stmt, rules)
+                yield stmt, hot_enough(analyses, facts, stmt, self._numbered(rules))
 
     def _found(self, analyses: Analyses, facts: FileFacts) -> Sites:
-        for name, rules in self.finders.items():
-            wanted = _Wanted(analyses, facts, rules)
+        for name, numbers in self._table.finders.items():
+            wanted = _Wanted(analyses, facts, self._numbered(numbers))
             for node in analyses[_finder(name)].sites(facts, wanted):
                 yield node, wanted.rules(node)
 
     def _imported(self, _: Analyses, facts: FileFacts) -> Sites:
-        names = frozenset(name for _, part in self.imports for name in part.names)
+        imports = self._table.imports
+        names = frozenset(name for _, part in imports for name in part.names)
         if names.isdisjoint(facts.imports):
             return
         for scope in facts.scopes:
             for bindings in scope.bindings.values():
                 for binding in bindings:
                     if binding.how is Bind.IMPORT and binding.target in names:
-                        yield binding.stmt, [rule for rule, part in self.imports if binding.target in part.names]
+                        numbers = (number for number, part in imports if binding.target in part.names)
+                        yield binding.stmt, self._numbered(numbers)
 
     def _stored(self, analyses: Analyses, facts: FileFacts) -> Sites:
-        roots = tuple({name for _, part in self.stores for name in part.names})
+        roots = tuple({name for _, part in self._table.stores for name in part.names})
         if not any(root.rpartition(".")[2].encode() in facts.source.utf8 for root in roots):
             return
         for stmt in facts.places:
             for target in _targets(stmt):
                 name = analyses[Project].qualified(facts, target.value)
                 if name is not None and name.startswith(roots):
-                    rules = [rule for rule, part in self.stores if _within(name, part.names)]
-                    yield target, hot_enough(analyses, facts, stmt, rules)
+                    rules = (number for number, part in self._table.stores if _within(name, part.names))
+                    yield target, hot_enough(analyses, facts, stmt, self._numbered(rules))
 
 
 @dataclass(eq=False, slots=True)

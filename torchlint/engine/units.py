@@ -181,7 +181,7 @@ class Unit:
         if facts is not None:
             yield from map(outside, target.linter.lint(analyses, facts, target.shown))
         source, scope = target.source, target.scope
-        idle = unused(source, scope.linter, scope.every, analyses, facts, heed=target.heed)
+        idle = unused(source, scope.linter, lambda: scope.every, analyses, facts, heed=target.heed)
         yield from (finding for finding in idle if finding.code not in scope.ignored(source.path))
         for cell, fault in source.notebook.faults() if source.notebook else ():
             found = syntax_error(name, Unparsed(fault.message, fault.row, fault.column), scope.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from torchlint.engine.lint import Linter, fingerprinted
 from torchlint.facts.analyses import Analyses
@@ -16,14 +16,20 @@ from torchlint.sources.unused import Unused, removal, unused_marks
 
 
 def unused(
-    source: Source, linter: Linter, every: Linter, analyses: Analyses, facts: FileFacts | None, *, heed: bool = True
+    source: Source,
+    linter: Linter,
+    every: Callable[[], Linter],
+    analyses: Analyses,
+    facts: FileFacts | None,
+    *,
+    heed: bool = True,
 ) -> list[Finding]:
     """Return the findings about suppression comments in a file, where a rule of ``linter`` looks at them.
 
     Args:
         source: the file.
         linter: the selected rules.
-        every: all rules, selected or not: a comment for a rule that does not run today is not idle.
+        every: gives all rules, selected or not: a comment for a rule that does not run today is not idle.
         analyses: facts of the project.
         facts: facts of the file; ``None``, as in tests and in files far from torch: no rule finds anything there.
         heed: whether these findings can be silenced by comments in turn.
@@ -32,6 +38,7 @@ def unused(
     marks = suppressions(source) if rules else Suppressions()
     if not marks.marks:
         return []
+    everything = every()
     all_found: list[Finding] = []
 
     def seen(finding: Finding) -> bool:
@@ -39,9 +46,9 @@ def unused(
         return False
 
     if facts is not None:
-        every.lint(analyses, facts, seen)
+        everything.lint(analyses, facts, seen)
     silencing = marks if heed else Suppressions()
-    known = [type(rule) for rule in every.rules]
+    known = [type(rule) for rule in everything.rules]
     return [found for rule in rules for found in _of_rule(source, marks, all_found, rule, known, silencing)]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from torchlint.settings.model import Settings
@@ -32,7 +33,8 @@ class Fact:
     def build(cls, analyses: Analyses) -> Self:
         """Make the fact for a project; it keeps no reference to ``analyses``, so all that it rests on is known."""
         make: Callable[..., Self] = cls
-        return make(**{name: analyses[kind] for name, kind in _required(cls)})
+        required = _required(cls)  # type: ignore[arg-type]  # mypy looks at how objects of the class are hashed
+        return make(**{name: analyses[kind] for name, kind in required})
 
 
 _Asked = TypeVar("_Asked", bound=Fact)
@@ -73,7 +75,7 @@ class Analyses:
         """
         if self._asking:
             self._rests_on[self._asking[-1]].add(kind)
-        found = self._known(kind)
+        found = self._facts.get(kind) or self._known(kind)
         if found is None:
             found = self._facts[kind] = self._build(kind)
         assert isinstance(found, kind)
@@ -126,18 +128,21 @@ class Analyses:
         return any(map(self._differs, self._above._rests_on.get(kind, ())))
 
 
-def _required(cls: type[Fact]) -> Iterator[tuple[str, type[Fact]]]:
+@cache
+def _required(cls: type[Fact]) -> tuple[tuple[str, type[Fact]], ...]:
     """The required fields of a dataclass and their types, which its module must have imported by name.
 
     Raises:
         TypeError: one of them is not a fact.
     """
+    found: list[tuple[str, type[Fact]]] = []
     if not is_dataclass(cls):
-        return
+        return ()
     for field in fields(cls):
         if field.init and field.default is MISSING and field.default_factory is MISSING:
             home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", ()))
             kind = vars(sys.modules[home.__module__]).get(str(field.type))
             if not (isinstance(kind, type) and issubclass(kind, Fact)):
                 raise TypeError(f"{cls.__qualname__}.{field.name}: {field.type} is not a fact")
-            yield field.name, kind
+            found.append((field.name, kind))
+    return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -147,10 +148,15 @@ def _known(selectors: Iterable[str], key: str, rules: Sequence[Selectable]) -> t
     return selectors
 
 
-def _strengths(rule: Selectable) -> dict[str, int]:
+def _strengths(rule: Selectable) -> Mapping[str, int]:
     """Return the selectors that cover a rule, and how specific each is for it."""
-    prefixes = {rule.code[:length]: _EVERYTHING + length for length in range(1, len(rule.code))}
-    return {_ALL: _EVERYTHING, **prefixes, rule.name: _EXACT, rule.code: _EXACT}
+    return _strengths_of(rule.code, rule.name)
+
+
+@cache
+def _strengths_of(code: str, name: str) -> dict[str, int]:
+    prefixes = {code[:length]: _EVERYTHING + length for length in range(1, len(code))}
+    return {_ALL: _EVERYTHING, **prefixes, name: _EXACT, code: _EXACT}
 
 
 def _strongest(selectors: Set[str], rule: Selectable) -> int:
