@@ -1,4 +1,4 @@
-"""A small project that trains, and profiles of it as its users would make them, in a process of their own."""
+"""A small project that trains, and profiles of it as its users would make them, in one process of their own."""
 
 import os
 import subprocess
@@ -83,13 +83,21 @@ def train_offline(agent, env):
 if __name__ == "__main__":
     train()
 """
-TRACER = """\
-import sys
+PROFILER = """\
+import cProfile, pathlib, runpy, sys
+import numpy, torch
 from torch.profiler import ProfilerActivity, profile
+
+# An optimizer imports more of torch when it is first used, and all of that would be read again with each profile.
+torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1).zero_grad()
+folder = pathlib.Path(sys.argv[1])
+sys.path.insert(0, "")
+cProfile.run("runpy.run_path('train.py', run_name='__main__')", str(folder / "train.prof"))
 import train
-with profile(activities=[ProfilerActivity.CPU], with_stack={stack}) as traced:
-    train.train()
-traced.export_chrome_trace(sys.argv[1])
+for name, stack in (("stack", True), ("plain", False)):
+    with profile(activities=[ProfilerActivity.CPU], with_stack=stack) as traced:
+        train.train()
+    traced.export_chrome_trace(str(folder / f"{name}.json"))
 """
 
 
@@ -113,18 +121,11 @@ def python(folder: Path, *arguments: str | Path) -> None:
     )
 
 
-def with_cprofile(folder: Path, trace: Path) -> Path:
-    """Profile the project with cProfile, without the import of torch: all of its functions would be read each time."""
-    run = "runpy.run_path('train.py', run_name='__main__')"
-    python(folder, "-c", f"import cProfile, runpy, sys, torch; cProfile.run({run!r}, sys.argv[1])", trace)
-    return trace
+def profiles(folder: Path, where: Path) -> None:
+    """Profile the project with cProfile, and with the torch profiler with and without stacks.
 
-
-def with_torch(folder: Path, trace: Path, *, stack: bool) -> Path:
-    """Profile the project with the torch profiler."""
-    script = folder.parent / "tracer.py"
-    script.write_text(
-        f"import sys\nsys.path.insert(0, {str(folder)!r})\n{TRACER.format(stack=stack)}", encoding="utf-8"
-    )
-    python(folder, script, trace)
-    return trace
+    They are ``train.prof``, ``stack.json`` and ``plain.json``.
+    """
+    script = where / "profiler.py"
+    script.write_text(PROFILER, encoding="utf-8")
+    python(folder, script, where)

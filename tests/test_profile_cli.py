@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from measuring import project, with_cprofile, with_torch
+from measuring import profiles, project
 
 from torchlint.cli import main
 
@@ -16,18 +16,25 @@ def small(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cprofiled(small, tmp_path_factory):
-    return with_cprofile(small, tmp_path_factory.mktemp("traces") / "train.prof")
+def traces(small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traces")
+    profiles(small, folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def stacked(small, tmp_path_factory):
-    return with_torch(small, tmp_path_factory.mktemp("traces") / "stack.json", stack=True)
+def cprofiled(traces):
+    return traces / "train.prof"
 
 
 @pytest.fixture(scope="module")
-def stackless(small, tmp_path_factory):
-    return with_torch(small, tmp_path_factory.mktemp("traces") / "plain.json", stack=False)
+def stacked(traces):
+    return traces / "stack.json"
+
+
+@pytest.fixture(scope="module")
+def stackless(traces):
+    return traces / "plain.json"
 
 
 @pytest.fixture(autouse=True)
