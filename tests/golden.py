@@ -18,25 +18,20 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from torchlint.bench.fixed import KNOWS_ALL
 from torchlint.engine.codec import to_row
-from torchlint.engine.fixing import fix
 from torchlint.engine.rules import load_rules
-from torchlint.engine.run import EngineRun, check
+from torchlint.engine.run import check
 from torchlint.rule import Applicability, Cost, Counted, Finding, Hop, PlainFix, Position
 from torchlint.settings.model import Settings
-from torchlint.sources.decode import decode
-from torchlint.sources.text import Source
 from torchlint.testing.fixtures import fixtures, unmarked
-from torchlint.testing.linting import target_of
+from torchlint.testing.linting import LintedText, target_of
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "golden"
-NOWHERE = Path("/nowhere")
-"""The folder of texts that are linted in memory."""
 WIDTH = 120
 """Characters in a line of what fixes write."""
 PACKAGES = (
@@ -74,54 +69,21 @@ def texts() -> list[Text]:
     return found
 
 
-def settings(folder: Path, torch: str | None = None) -> Settings:
+def settings(folder: Path) -> Settings:
     """All rules, with the shipped figures alone."""
     codes = tuple(rule.code for rule in load_rules())
-    return Settings(root=folder, isolated=True, select=codes, target_torch=torch, line_length=WIDTH)
+    return Settings(root=folder, isolated=True, select=codes, line_length=WIDTH)
 
 
 def findings(text: Text) -> list[Finding]:
     """What all rules find in a file, which is a project of its own."""
-    return Linted(text).findings()
+    return linted(text).findings()
 
 
-class Linted:
-    """A file as the engine lints and fixes it, all of it in memory; each state of it is linted once.
-
-    Safe fixes and all fixes begin with the findings that the golden text lists.
-    """
-
-    def __init__(self, text: Text) -> None:
-        self.text = text
-        self._drafts: dict[bytes, list[Finding]] = {}
-
-    def findings(self) -> list[Finding]:
-        """What all rules find in it."""
-        run = self._run()
-        return run.result(self._lint(run, run.sources)).findings
-
-    def fixed(self, *, unsafe: bool) -> str:
-        """What all safe fixes, or all fixes, make of it."""
-        run = self._run(fix=True, unsafe_fixes=unsafe)
-        accepts = run.scopes.of(NOWHERE / self.text.name).accepts
-        outcome = fix(run.sources, partial(self._lint, run), lambda _, offered: accepts(offered))
-        assert outcome.problems == ()
-        return outcome.sources[self.text.name].text if outcome.applied else self.text.text
-
-    def _run(self, **more: bool) -> EngineRun:
-        asked = replace(settings(NOWHERE, self.text.torch), jobs=1, no_context=True, **more)
-        source = decode(self.text.text.encode(), NOWHERE / self.text.name, self.text.name)
-        return EngineRun.prepare([], asked, {source.name: source})
-
-    def _lint(self, run: EngineRun, sources: Mapping[str, Source]) -> dict[str, list[Finding]]:
-        """The findings of the file as it is now, with the fixes that a run offers."""
-        for source in sources.values():
-            if source.utf8 not in self._drafts:
-                units, broken = run.linting.units(sources)
-                drafts = [finding for done in run.linting.done(units) for finding in done.findings]
-                assert (broken, run.result_.problems, run.result_.unpaired) == ({}, [], 0)
-                self._drafts[source.utf8] = drafts
-        return {name: run.offered(source, self._drafts[source.utf8]) for name, source in sources.items()}
+def linted(text: Text) -> LintedText:
+    """A text as the engine lints and fixes it, with all rules and the shipped figures alone."""
+    codes = tuple(rule.code for rule in load_rules())
+    return LintedText(text.text, codes, torch=text.torch, width=WIDTH, name=text.name)
 
 
 def _write(path: Path, text: str) -> None:
@@ -223,15 +185,15 @@ def own(given: Iterable[Text], *, with_fixed: bool = True) -> Golden:
     """The golden texts of our own code, by name; without digests of fixed texts they take half the time."""
     blocks: dict[str, list[str]] = defaultdict(list)
     for text in given:
-        linted = Linted(text)
-        found = linted.findings()
+        each = linted(text)
+        found = each.findings()
         if lines := [Line(finding).full for finding in settled(found, text.text)]:
             head = text.name.rpartition("/")[2]
             kinds = {finding.fix.applicability for finding in found if finding.fix}
             if with_fixed and Applicability.SAFE in kinds:
-                head += f" safe #{digest(linted.fixed(unsafe=False))}"
+                head += f" safe #{digest(each.fixed(unsafe=False))}"
             if with_fixed and Applicability.UNSAFE in kinds:
-                head += f" all #{digest(linted.fixed(unsafe=True))}"
+                head += f" all #{digest(each.fixed(unsafe=True))}"
             blocks[text.golden] += [f"== {head}", *sorted(lines, key=_order)]
     return {name: "\n".join([*lines, ""]) for name, lines in blocks.items()}
 

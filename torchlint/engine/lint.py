@@ -109,6 +109,8 @@ class Linter:
         found: list[Draft] = []
         with kept_going(lambda error: self._tell(rule, site, error)):
             reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
+            if not reports:
+                return found
             drafts = [self._draft(rule, site, report) for report in reports]
             found.extend(self._observed(rule, site, self._proven(rule, site, drafts)) if self.fixes else drafts)
         return found

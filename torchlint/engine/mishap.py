@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from torchlint.engine.result import Problem
 
 
-@contextmanager
-def kept_going(tell: Callable[[Exception], None]) -> Iterator[None]:
-    """Report any exception of the block as a problem instead of raising it."""
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001  whatever goes wrong with one file or rule must not stop the others
-        tell(error)
+class kept_going:
+    """Reports any exception of a block as a problem: what goes wrong with one file or rule must not stop the others."""
+
+    __slots__ = ("_tell",)
+
+    def __init__(self, tell: Callable[[Exception], None]) -> None:
+        """Take what is told of an exception; ``KeyboardInterrupt`` and its like are raised."""
+        self._tell = tell
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Tell of what the block raised."""
+        if not isinstance(error, Exception):
+            return False
+        self._tell(error)
+        return True
 
 
 def mishap(path: str, doing: str, error: Exception, code: str = "", fixing: bool = False) -> Problem:

@@ -59,6 +59,6 @@ def _drafts(analyses: Analyses, facts: FileFacts, linter: Linter) -> Iterator[Dr
     pairs = whole_file(facts.source, facts.tree)
     for node, twin in pairs:
         if isinstance(twin, (ast.expr, ast.stmt)):
-            for rule in linter.rules:
-                if hot_enough(analyses, facts, twin, [rule]):
-                    yield from linter.apply(rule, PairedSite(analyses, facts, pairs, node, twin))
+            site = PairedSite(analyses, facts, pairs, node, twin)
+            for rule in hot_enough(analyses, facts, twin, linter.rules):
+                yield from linter.apply(rule, site)

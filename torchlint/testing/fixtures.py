@@ -54,7 +54,7 @@ def check_marks(path: Path, plugins: Sequence[str] = ()) -> None:
         AssertionError: they are not.
     """
     text, marked = _read(path)
-    _compare(path, _places(text, path, marked, plugins), marked)
+    _compare(path, _places(text, path, marked, plugins, _width(path)), marked)
 
 
 def check_names(path: Path, plugins: Sequence[str] = ()) -> None:
@@ -75,11 +75,11 @@ def check_twins(path: Path, plugins: Sequence[str] = ()) -> None:
     """
     text, marked = _read(path)
     codes = _asked(path, marked)
-    width = width_of(project_root(path.parent))
+    width = _width(path)
 
     def made(of: str, *, unsafe: bool) -> str:
         """Apply fixes of some kind to a text; return it as it is if no finding has one."""
-        kinds = {finding.fix.applicability for finding in found(of, codes, plugins) if finding.fix is not None}
+        kinds = {finding.fix.applicability for finding in found(of, codes, plugins, width) if finding.fix is not None}
         taken = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
         return of if kinds.isdisjoint(taken) else fixed(of, codes, plugins, unsafe=unsafe, width=width)
 
@@ -106,9 +106,14 @@ def _asked(path: Path, marked: Places) -> tuple[str, ...]:
     return tuple(sorted({path.parent.name, *(code for code, _ in marked)}))
 
 
-def _places(text: str, path: Path, marked: Places, plugins: Sequence[str]) -> Places:
+def _places(text: str, path: Path, marked: Places, plugins: Sequence[str], width: int | None = None) -> Places:
     """Codes and rows of what the rules of a fixture find in a text."""
-    return Counter((finding.code, finding.start.row) for finding in found(text, _asked(path, marked), plugins))
+    return Counter((finding.code, finding.start.row) for finding in found(text, _asked(path, marked), plugins, width))
+
+
+def _width(path: Path) -> int | None:
+    """How long lines are in the project that holds a fixture; the same wherever it is linted, so that is done once."""
+    return width_of(project_root(path.parent))
 
 
 def _twin(path: Path, kind: str, otherwise: str) -> str:
