@@ -1,9 +1,9 @@
 """All that ``make test`` checks: style, types, the tests here, and what a Python may decide on the machine's others.
 
 The tests marked ``versions`` also run on the oldest and the newest other Python of the machine: what differs between
-versions came with one and stayed, so a Python in between does as one of its neighbours. Of the tests marked ``third``
-or ``ninth`` runs such a share, another for each state of the code. With ``--all`` (``make test-all``) everything runs
-everywhere.
+versions came with one and stayed, so a Python in between does as one of its neighbours. Of the tests marked ``third``,
+``ninth`` or ``rare`` runs such a share, another for each state of the code. With ``--all`` (``make test-all``)
+everything runs everywhere.
 
 Every part runs even when an earlier one failed. The last line sums up: ``N passed, N failed``; a failed style or type
 check counts as one failure.

@@ -52,9 +52,15 @@ def torchlint(capsys, monkeypatch):
     return in_this_process(capsys, monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which what was found is kept: it is the same in every format."""
+    return {"TORCHLINT_NO_CACHE": "", "TORCHLINT_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
+
+
 @pytest.mark.parametrize("name", OUTPUT_FORMATS)
-def test_no_format_passes_on_what_a_terminal_or_a_service_would_obey(torchlint, folder: Path, name: str) -> None:
-    done = torchlint("check", "--output-format", name, cwd=folder)
+def test_no_format_passes_on_what_a_terminal_or_a_service_would_obey(torchlint, kept, folder: Path, name: str) -> None:
+    done = torchlint("check", "--output-format", name, cwd=folder, env=kept)
     assert done.returncode == 1
     for text in (done.stdout, done.stderr):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", text)
@@ -86,7 +92,7 @@ def obeyed(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("quote", ['"""', "#"])
-def test_no_line_of_source_is_a_command(torchlint, tmp_path: Path, quote: str) -> None:
+def test_no_line_of_source_is_a_command(torchlint, kept, tmp_path: Path, quote: str) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     for number, command in enumerate(COMMANDS):
         if quote == "#":
@@ -98,7 +104,7 @@ def test_no_line_of_source_is_a_command(torchlint, tmp_path: Path, quote: str) -
     (tmp_path / "other.py").write_text(AGENT)
     for name in OUTPUT_FORMATS:
         if name not in ("github", "azure"):
-            done = torchlint("check", "--no-cache", "--output-format", name, cwd=tmp_path)
+            done = torchlint("check", "--output-format", name, cwd=tmp_path, env=kept)
             assert done.returncode == 1
             assert obeyed(done.stdout + done.stderr) == [], name
     done = torchlint("check", "--diff", cwd=tmp_path)
@@ -123,9 +129,9 @@ def test_nor_do_errors_and_explanations(torchlint, folder: Path) -> None:
         assert [line for line in lines if re.match(r"\s*::", line) or "##[" in line] == []
 
 
-def test_programs_get_the_names_back(torchlint, folder: Path) -> None:
+def test_programs_get_the_names_back(torchlint, kept, folder: Path) -> None:
     def run(name: str) -> str:
-        return torchlint("check", "--output-format", name, cwd=folder).stdout
+        return torchlint("check", "--output-format", name, cwd=folder, env=kept).stdout
 
     def shown(name: str) -> str:
         return name.encode("utf-8", "backslashreplace").decode()

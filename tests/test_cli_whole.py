@@ -118,6 +118,7 @@ def test_a_wrong_selector_names_the_nearest(here, project):
     assert "cpu-then-move" in done.stderr
 
 
+@pytest.mark.once
 def test_every_rule_is_explained(here, project):
     rules = json.loads(here("rule", "--all", "--output-format", "json", cwd=project).stdout)
     headings = {

@@ -107,6 +107,7 @@ def agrees(known: Value, found: object) -> bool:
     return not is_inexact(known) or found.is_floating_point() or found.is_complex()
 
 
+@pytest.mark.third
 def test_a_claimed_dtype_is_that_of_the_result() -> None:
     """Where the dtypes of the tensors are known and where they are not; what torch computes is the same for both."""
     every = [*dict.fromkeys(calls())]

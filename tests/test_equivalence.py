@@ -20,6 +20,11 @@ pytestmark = pytest.mark.torch
 EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.code}-{example.name}") for rule in load_rules() for example in rule.examples
 ]
+# What takes a C++ compiler says little more than the same program without it.
+RUN = [
+    pytest.param(*each.values, id=each.id, marks=pytest.mark.rare if "torch.compile(" in each.values[1].source else ())
+    for each in EXAMPLES
+]
 WITH_EXCEPTIONS = [pytest.param(rule, id=rule.code) for rule in load_rules() if rule.exceptions]
 
 
@@ -36,7 +41,7 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.third
-@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
+@pytest.mark.parametrize(("rule", "example"), RUN)
 def test_the_fix_changes_nothing_that_it_does_not_declare(rule: type[Rule], example: Example) -> None:
     from torchlint.bench.equal import judge
     from torchlint.bench.fixed import fixed

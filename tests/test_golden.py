@@ -44,7 +44,7 @@ def kept() -> golden.Golden:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """All golden files on the one Python that has torch; on others a third, unless all is wanted."""
+    """All golden files on the one Python that has torch; on others a share, unless all is wanted."""
     if "golden_file" in metafunc.fixturenames:
         names = sorted(texts().keys() | kept().keys())
         if not HAS_TORCH and not metafunc.config.option.whole:

@@ -75,6 +75,7 @@ def test_blocks_as_deep_as_python_allows(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.third
+@pytest.mark.once
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_long_code(tmp_path: Path, text: Text) -> None:
     assert outcome(tmp_path, text(200)) == "fixed"

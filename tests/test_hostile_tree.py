@@ -291,6 +291,7 @@ NAMES = (
 
 
 @posix
+@pytest.mark.once
 @pytest.mark.parametrize("form", sorted(FORMATS.keys() - IN_PLACE_OF_FINDINGS))
 def test_odd_names(
     tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -112,6 +112,7 @@ def commit(hooks, project):
     return commit
 
 
+@pytest.mark.third
 @pytest.mark.packages
 def test_the_hook_reads_the_project_and_reports_on_what_is_staged(commit, project):
     clean = commit("torchlint")
@@ -126,6 +127,7 @@ def test_the_hook_reads_the_project_and_reports_on_what_is_staged(commit, projec
     assert "other.py" not in done.stdout
 
 
+@pytest.mark.third
 @pytest.mark.packages
 def test_the_fixing_hook_fixes_and_fails_once(commit, project):
     (project / "agent.py").write_text(f"{HEAD}# changed\n")
@@ -139,6 +141,7 @@ def test_the_fixing_hook_fixes_and_fails_once(commit, project):
     assert again.returncode == 0, again.stdout
 
 
+@pytest.mark.third
 @pytest.mark.packages
 def test_the_hooks_take_notebooks(commit, project):
     text = text_of(HEAD.strip("\n"), f"def train{TRAIN}".strip("\n"))

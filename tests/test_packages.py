@@ -65,10 +65,8 @@ def before(place: dict) -> tuple[int, int]:
     return place["row"], place["column"]
 
 
-def test_findings_lie_in_their_files(package: Path, torchlint: CommandLine) -> None:
-    """The whole package is linted; every span, of findings and of fixes, lies inside its file."""
-    found = findings(torchlint(*CHECK, ".", cwd=package))
-    assert found
+def assert_inside(found: list[dict], package: Path) -> None:
+    """Every span, of findings and of fixes, lies inside its file."""
     for finding in found:
         lines = Path(package, finding["filename"]).read_text(encoding="utf-8").split("\n")
         edits = (finding.get("fix") or {}).get("edits", [])
@@ -89,31 +87,27 @@ def parses(path: Path) -> bool:
     return True
 
 
-def test_fixes_parse_and_settle(package: Path, torchlint: CommandLine) -> None:
-    """With every fix taken each file parses as before, and a second run changes nothing and finds the same."""
-    fixes = [finding["fix"] for finding in findings(torchlint(*CHECK, ".", cwd=package)) if finding["fix"]]
+def test_findings_lie_in_their_files_and_fixes_parse_and_settle(package: Path, torchlint: CommandLine) -> None:
+    """The whole package is linted and fixed, with every fix taken: each file parses as before.
+
+    A second run changes nothing and prints the same bytes, with another hash seed and the files in another order.
+    """
+    found = findings(torchlint(*CHECK, ".", cwd=package))
+    assert found
+    assert_inside(found, package)
     texts = {path: path.read_bytes() for path in package.rglob("*.py")}
     readable = {path for path in texts if parses(path)}
-    fix = (*CHECK, "--fix", "--unsafe-fixes", ".")
-    left = torchlint(*fix, cwd=package)
+    names = sorted(path.relative_to(package).as_posix() for path in texts)
+    shuffled = random.Random(1).sample(names, len(names))
+    fix = (*CHECK, "--fix", "--unsafe-fixes")
+    left = torchlint(*fix, *names, cwd=package, env={"PYTHONHASHSEED": "1"})
     findings(left)
     once = {path: path.read_bytes() for path in texts}
-    assert (once != texts) == any(fix["applicability"] != "display" for fix in fixes)
+    assert (once != texts) == any(each["fix"] and each["fix"]["applicability"] != "display" for each in found)
     assert {path for path in texts if parses(path)} == readable
-    again = torchlint(*fix, cwd=package)
+    again = torchlint(*fix, *shuffled, cwd=package, env={"PYTHONHASHSEED": "2"})
     assert {path: path.read_bytes() for path in texts} == once
     assert again.stdout == left.stdout
-
-
-def test_same_bytes_for_any_hash_seed_and_order(package: Path, torchlint: CommandLine) -> None:
-    """Neither the hash seed nor the order in which paths are named changes a byte of the output."""
-    names = sorted(path.relative_to(package).as_posix() for path in package.rglob("*.py"))
-    shuffled = random.Random(1).sample(names, len(names))
-    first = torchlint(*CHECK, *names, cwd=package, env={"PYTHONHASHSEED": "1"})
-    second = torchlint(*CHECK, *shuffled, cwd=package, env={"PYTHONHASHSEED": "2"})
-    assert findings(first)
-    assert second.stdout == first.stdout
-    assert second.stderr == first.stderr
 
 
 def test_every_expression_pairs(package: Path) -> None:

@@ -442,11 +442,13 @@ def same_leaf(node: cst.CSTNode, twin: ast.AST) -> bool:
     return True
 
 
+@pytest.mark.third
 @pytest.mark.once
-def test_standard_library_pairs() -> None:
+@pytest.mark.parametrize("part", range(3))
+def test_standard_library_pairs(part: int) -> None:
     files = statements = 0
     unknown: list[str] = []
-    for path in stdlib_files(300):
+    for path in stdlib_files(300)[part::3]:
         read = read_source(path)
         if read is None:
             continue
@@ -459,8 +461,8 @@ def test_standard_library_pairs() -> None:
         assert all(same_leaf(node, twin) for node, twin in pairs), path
         files += 1
         statements += sum(isinstance(twin, ast.stmt) for _, twin in pairs)
-    assert files > 250
-    assert statements > 20_000
+    assert files > 80
+    assert statements > 6_000
     assert len(unknown) <= 3, f"LibCST does not understand {unknown}"
 
 

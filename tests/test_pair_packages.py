@@ -23,6 +23,7 @@ def files_of(package: str, folder: str) -> list[Path]:
     return sorted(path for path in root.rglob("*.py") if path.stat().st_size < _LARGEST)
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(
     ("package", "folder"),
     [

@@ -17,7 +17,8 @@ from torchlint.engine import packages
 from torchlint.engine.packages import RulePackageError
 from torchlint.engine.rules import home_of, load_rules
 
-pytestmark = pytest.mark.versions
+# What finds and imports packages differs between versions; what is done with their rules does not.
+versions = pytest.mark.versions
 
 PACKAGE = "torchlint_stranger"
 SMELL = """\
@@ -93,6 +94,7 @@ def torchlint_there(python, project):
 # a stranger's package -------------------------------------------------------------------------------------------------
 
 
+@versions
 def test_a_strangers_rule_finds_and_fixes(torchlint_there, project):
     done = torchlint_there("check", "--select", "STR", "--output-format", "json")
     (finding,) = json.loads(done.stdout)
@@ -197,6 +199,7 @@ def test_settings_of_packages_are_checked(torchlint_there):
 # nothing is imported from what is linted ------------------------------------------------------------------------------
 
 
+@versions
 @pytest.mark.parametrize("way", ["working folder", "PYTHONPATH", "folder of another"])
 def test_nothing_is_imported_from_the_linted_tree(torchlint_there, project, way):
     inner = project / "evil_rules"
@@ -214,6 +217,7 @@ def test_nothing_is_imported_from_the_linted_tree(torchlint_there, project, way)
     assert not (project / "ran").exists()
 
 
+@versions
 def test_the_installed_package_wins_over_one_of_the_same_name_in_the_tree(torchlint_there, project):
     (project / PACKAGE).mkdir()
     (project / PACKAGE / "__init__.py").write_text(f"open({str(project / 'ran')!r}, 'w')\n")
@@ -277,6 +281,7 @@ def installed(tmp_path, monkeypatch, request):
     return install
 
 
+@versions
 @pytest.mark.parametrize(("files", "message"), WRONG, ids=range(len(WRONG)))
 def test_what_is_wrong_with_a_package_is_one_error(files, message, installed, tmp_path, capsys, monkeypatch):
     from torchlint.cli import main
@@ -290,6 +295,7 @@ def test_what_is_wrong_with_a_package_is_one_error(files, message, installed, tm
     assert len(err.splitlines()) == 1
 
 
+@versions
 def test_codes_of_two_packages_clash(installed, tmp_path):
     first = installed({"a": rule("ODD201", "odd-first")})
     shutil.copytree(tmp_path / first, tmp_path / f"{first}_too")
@@ -297,6 +303,7 @@ def test_codes_of_two_packages_clash(installed, tmp_path):
         load_rules((first, f"{first}_too"))
 
 
+@versions
 def test_packages_in_packages_and_in_namespaces_are_loaded(installed, tmp_path):
     name = installed({"a": rule("ODD301", "odd-third")})
     (tmp_path / name / "deeper").mkdir()

@@ -58,6 +58,7 @@ def test_the_number_of_processes_changes_nothing(project, jobs):
     assert (many.problems, many.unpaired, many.files) == ([], 0, 6)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("jobs", [2, 8])
 def test_real_code_in_several_processes(jobs):
     folder = ROOT / "tests" / "fixtures" / "TL201"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from conftest import left_out
+from conftest import SHARES, left_out
 
 STATES = [f"state {number}" for number in range(200)]
 
@@ -26,7 +26,7 @@ def ran(tests: list[Marked], state: str) -> list[str]:
     return [test.nodeid for test in tests if test.nodeid not in left]
 
 
-@pytest.mark.parametrize(("mark", "count"), [("third", 3), ("ninth", 9)])
+@pytest.mark.parametrize(("mark", "count"), SHARES.items())
 def test_of_the_cases_of_a_test_an_equal_share_runs_in_each_state(mark: str, count: int) -> None:
     tests = [Marked(f"test_x.py::test_y[{number}]", mark) for number in range(2 * count)]
     found = [ran(tests, state) for state in STATES]

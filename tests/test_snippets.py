@@ -155,10 +155,12 @@ class TestNewline:
         assert newline_of(text) == newline
 
 
+@pytest.mark.third
 @pytest.mark.once
-def test_standard_library_round_trip() -> None:
+@pytest.mark.parametrize("part", range(3))
+def test_standard_library_round_trip(part: int) -> None:
     checked = lossy = 0
-    for path in stdlib_files(40):
+    for path in stdlib_files(40)[part::3]:
         read = read_source(path)
         if read is None or "\f" in read[0].text:
             continue
@@ -176,7 +178,7 @@ def test_standard_library_round_trip() -> None:
                 assert code_of(snippet, source, indent) == (text + cut.tail).decode()
                 assert len(pair(snippet.statement, snippet.node, snippet.header_only)) > 0
                 checked += 1
-    assert checked > 3_000
+    assert checked > 1_000
     assert lossy <= 3
 
 

@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from conftest import share_of, state_of_the_code
 from hostile import AGENT, NEIGHBOUR
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -164,7 +165,9 @@ from torchlint.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 FORMATS = ("full", "json", "sarif", "concise", "markdown", "gitlab", "agent")
-FIXTURES = sorted((ROOT / "tests" / "fixtures").glob("*/hot.py"))[::8]
+FIXTURES = sorted((ROOT / "tests" / "fixtures").glob("*/hot.py"))
+SOME_FIXTURES = FIXTURES[share_of("fixtures", state_of_the_code(), 16) :: 16]
+"""Others in each state of the code, so that all have their turn."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,7 @@ def write_tree(folder: Path) -> list[Path]:
     """A project of many of the rules' fixtures; its files."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    texts = {path.parent.name + "_" + path.name: path.read_text(encoding="utf-8") for path in FIXTURES}
+    texts = {path.parent.name + "_" + path.name: path.read_text(encoding="utf-8") for path in SOME_FIXTURES}
     for name, text in (texts | {"agent.py": AGENT, "neighbour.py": NEIGHBOUR}).items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "pyproject.toml").touch()
