@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import in_this_process
 from reporting import context_of, finding_of
 
 from torchlint.report import as_json, full, rdjson, sarif
@@ -17,6 +18,11 @@ PAGE = f"{DOCS}/rules/TL101/"
 
 def context(**fields):
     return context_of(TEXT, finding_of(TEXT, CODE), **fields)
+
+
+@pytest.fixture
+def torchlint(capsys, monkeypatch):
+    return in_this_process(capsys, monkeypatch)
 
 
 def test_formats_lead_to_the_page_of_the_rule():

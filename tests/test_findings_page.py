@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from conftest import in_this_process
 from reporting import COST, STEP, context_of, finding_of, fix_of, source_of
 
 from torchlint.report import findings_page
@@ -64,6 +65,11 @@ class Page(HTMLParser):
 
 def page_of(*findings, **fields):
     return Page(findings_page.render(context_of(TEXT, *findings, **fields)))
+
+
+@pytest.fixture
+def torchlint(capsys, monkeypatch):
+    return in_this_process(capsys, monkeypatch)
 
 
 def test_code_stands_with_its_frequency_and_cost_in_the_margin():

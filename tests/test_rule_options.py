@@ -1,6 +1,7 @@
 """Options of rules from the settings file to the findings."""
 
 import pytest
+from conftest import in_this_process
 
 HOARD = """\
 import torch
@@ -36,6 +37,11 @@ def wait(flag):
     while not flag.ready:
         time.sleep(0.02)
 """
+
+
+@pytest.fixture
+def torchlint(capsys, monkeypatch):
+    return in_this_process(capsys, monkeypatch)
 
 
 @pytest.fixture

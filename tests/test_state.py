@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from conftest import in_this_process
 from reporting import COST, STEP, context_of, finding_of, fix_of
 from test_cli_whole import AGENT, OLD
 
@@ -25,6 +26,11 @@ def everywhere(path):
 
 
 # the file -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def torchlint(capsys, monkeypatch):
+    return in_this_process(capsys, monkeypatch)
 
 
 def test_a_state_is_read_as_it_was_written():

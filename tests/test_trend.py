@@ -7,6 +7,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from conftest import in_this_process
 from conversing import talk
 
 from torchlint.report.trend import Point, as_html, as_svg, as_text
@@ -45,6 +46,11 @@ def commit(folder, subject, day, **texts):
         (folder / f"{name}.py").write_text(text)
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "--allow-empty", "-m", subject, day=day)
+
+
+@pytest.fixture
+def torchlint(capsys, monkeypatch):
+    return in_this_process(capsys, monkeypatch)
 
 
 @pytest.fixture
