@@ -47,6 +47,7 @@ def cases(part: str) -> list[tuple[int, dict[str, object]]]:
     return [(number, row) for number, row in enumerate(TABLE[part]) if version in row["torch"]]
 
 
+@pytest.mark.third
 @pytest.mark.torch
 def test_what_breaks_graphs(tmp_path: Path) -> None:
     whole = [(row["sample"], broken(tmp_path, f"z = {row['sample']}", n)) for n, row in cases("breaks")]

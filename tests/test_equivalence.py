@@ -53,6 +53,7 @@ def test_the_fix_changes_nothing_that_it_does_not_declare(rule: type[Rule], exam
     assert verdict.wrong == ()
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("rule", WITH_EXCEPTIONS)
 def test_an_exception_is_real_and_stands_in_the_documentation(rule: type[Rule]) -> None:
     from torchlint.bench.equal import judge

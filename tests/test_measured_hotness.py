@@ -73,6 +73,7 @@ def test_where_each_step_has_an_update_both_fit(hotness) -> None:
     assert ran.fits(Frequency.UPDATE)
 
 
+@pytest.mark.third
 @pytest.mark.torch
 def test_the_counter_on_an_example(hotness) -> None:
     """The project in ``examples/agent``, trained for a moment: one update a step once there is enough to learn from."""
@@ -94,6 +95,7 @@ def test_the_counter_on_an_example(hotness) -> None:
     assert hotness.idle(functions) == {}
 
 
+@pytest.mark.third
 @pytest.mark.torch
 def test_a_generator_counts_once_and_only_the_folder_is_counted(hotness, tmp_path: Path) -> None:
     (tmp_path / "program").mkdir()

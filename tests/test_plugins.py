@@ -144,6 +144,7 @@ def test_a_strangers_rule_is_explained_with_its_figures(torchlint_there):
     assert {"STR101", "TL101"} <= {rule["code"] for rule in everything}
 
 
+@pytest.mark.third
 @pytest.mark.torch
 def test_a_strangers_rule_is_benchmarked(torchlint_there):
     done = torchlint_there("bench", "STR101", "--quick", "--json")

@@ -46,6 +46,7 @@ def installed() -> Mapping[str, list[str]]:
     return dict(json.loads(line) for line in done.stdout.splitlines())
 
 
+@pytest.mark.third
 @pytest.mark.torch
 def test_the_knobs_of_the_installed_torch_are_known(installed: Mapping[str, list[str]]) -> None:
     for module, names in installed.items():
@@ -75,6 +76,7 @@ def test_attributes_are_known_by_their_qualified_names() -> None:
     assert "torch" in torch_table.loading()
 
 
+@pytest.mark.third
 @pytest.mark.torch
 def test_the_methods_of_the_installed_torch_are_known() -> None:
     done = subprocess.run(

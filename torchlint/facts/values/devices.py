@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from itertools import pairwise
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
@@ -82,7 +81,7 @@ class Devices(Fact):
     def _overwritten(self, facts: FileFacts) -> frozenset[ast.AST]:
         """The assignments of a file that the statement after them makes void: ``device = ...; device = "cpu"``."""
         if facts not in self._dead:
-            self._dead[facts] = frozenset(_void(facts.tree))
+            self._dead[facts] = frozenset(_void(facts))
         return self._dead[facts]
 
     def _names(self, facts: FileFacts, node: ast.AST) -> bool:
@@ -175,16 +174,14 @@ class Devices(Fact):
         return self._programs[group]
 
 
-def _void(tree: ast.Module) -> Iterator[ast.stmt]:
+def _void(facts: FileFacts) -> Iterator[ast.stmt]:
     """Assignments to a name that the next statement of the same block assigns to again, without reading it."""
-    for node in walk(tree):
-        for block in (getattr(node, "body", None), getattr(node, "orelse", None), getattr(node, "finalbody", None)):
-            for stmt, following in pairwise(block if isinstance(block, list) else ()):
-                name = _assigned(stmt)
-                if name and name == _assigned(following):
-                    assert isinstance(following, ast.Assign)
-                    if not any(isinstance(part, ast.Name) and part.id == name for part in walk(following.value)):
-                        yield stmt
+    for stmt, (block, index) in facts.places.items():
+        name = _assigned(stmt)
+        if name and index + 1 < len(block) and name == _assigned(following := block[index + 1]):
+            assert isinstance(following, ast.Assign)
+            if not any(isinstance(part, ast.Name) and part.id == name for part in walk(following.value)):
+                yield stmt
 
 
 def _assigned(stmt: ast.stmt) -> str:

@@ -24,7 +24,8 @@ from torchlint.rule import Device
 
 _SETTINGS = frozenset({"self", "cls", "args", "cfg", "config", "opt", "torch"})
 _DEVICE = regex(r"_*device_*$")
-_ACCELERATOR = regex(r"cuda|gpu|accelerator")
+_ACCELERATORS = (b"cuda", b"gpu", b"accelerator")
+_ACCELERATOR = regex("|".join(word.decode() for word in _ACCELERATORS))
 
 
 @dataclass(eq=False, slots=True)
@@ -100,6 +101,8 @@ def _is_device(node: ast.AST) -> bool:
 
 def _names_accelerator(cls: Scope) -> bool:
     """Whether a name or a text in the code of a class may mean an accelerator; comments and docstrings do not count."""
+    if not any(word in cls.file.source.utf8 for word in _ACCELERATORS):
+        return False
     for node in walk(cls.node):
         if isinstance(node, ast.Constant):
             word = node.value if isinstance(node.value, str) and is_used(cls.file, node) else ""

@@ -121,7 +121,7 @@ class Values(Fact):
             for scope, callers in self.callers.items()
             if not any(caller.call in weak for caller in callers)
         }
-        return self._like(Values(self.project, known, guesses=False, note=self.note))
+        return self._like(Values(self.project, known, guesses=False, note=self.note, _arrays=self._arrays))
 
     def seeing(self, seen: Mapping[ast.expr, Value]) -> Values:
         """Return the values of the same project with what a run showed of expressions."""
