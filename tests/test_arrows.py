@@ -108,6 +108,8 @@ ALLOWED = {
         "torchlint.settings.model",
         "torchlint.settings.root",
         "torchlint.settings.width",
+        "torchlint.sources.decode",
+        "torchlint.sources.text",
     ),
     "torchlint.cli": ("torchlint",),
     RULES: ("torchlint.rule", "torchlint.cst", "torchlint.facts", "torchlint.models"),

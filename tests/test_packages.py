@@ -21,7 +21,7 @@ from pairing import read_source, unpaired
 
 from torchlint.engine.reference import whole_file
 
-pytestmark = [pytest.mark.packages, pytest.mark.third]
+pytestmark = pytest.mark.packages
 
 CACHE = ROOT / ".cache" / "packages"
 PINNED = ("stable-baselines3==2.9.2", "pfrl==0.4.0", "cleanrl==0.4.8")
@@ -87,6 +87,7 @@ def parses(path: Path) -> bool:
     return True
 
 
+@pytest.mark.ninth
 def test_findings_lie_in_their_files_and_fixes_parse_and_settle(package: Path, torchlint: CommandLine) -> None:
     """The whole package is linted and fixed, with every fix taken: each file parses as before.
 
@@ -110,6 +111,7 @@ def test_findings_lie_in_their_files_and_fixes_parse_and_settle(package: Path, t
     assert again.stdout == left.stdout
 
 
+@pytest.mark.third
 def test_every_expression_pairs(package: Path) -> None:
     """Every expression of every file that parses has a LibCST node, wherever LibCST has one for it."""
     files = [read for read in map(read_source, sorted(package.rglob("*.py"))) if read is not None]
