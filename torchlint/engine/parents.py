@@ -52,8 +52,8 @@ _TRIVIA = (
 
 def is_statement(node: cst.CSTNode) -> bool:
     """Return whether a node is a statement of ``ast``: each of two on a line is, the line of both is not."""
-    states, _ = _kind(node.__class__) or (False, False)
-    return states
+    kind = _kind(node.__class__)
+    return kind is not None and kind[0]
 
 
 def parents_of(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
