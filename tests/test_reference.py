@@ -85,7 +85,7 @@ def in_all_ways(folder: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> It
     yield found(copy, jobs=2, memory=kept(half))
 
 
-@pytest.mark.ninth
+@pytest.mark.rare
 @pytest.mark.parametrize("folder", [*FIXTURES, ROOT / "examples" / "agent"], ids=lambda folder: folder.name)
 @pytest.mark.once
 def test_the_slow_way_finds_the_same(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
