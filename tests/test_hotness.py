@@ -2456,3 +2456,93 @@ for batch in batches:
 def test_a_branch_that_only_a_call_by_name_chooses_is_as_hot_as_that_call() -> None:
     """A certain path comes to ``choose``, but not to its branch."""
     assert frequencies(BY_NAME) == {"A": U}
+
+
+ROUNDS = """
+from transformers import AutoModelForCausalLM
+
+class Worker:
+    def __init__(self, name, {scores}):
+        self.model = AutoModelForCausalLM.from_pretrained(name)
+        self.{scores} = {scores}
+
+    def collect(self, prompts):
+        answers = self.model.generate(prompts, max_new_tokens=8)  # A
+        for answer, prompt in zip(answers, prompts):
+            f(answer)  # B
+        return answers
+
+def {name}(worker: Worker, loader, queue):
+    for prompts in loader:
+        queue.put(worker.collect(prompts))  # C
+
+worker = Worker("m", judge)
+{name}(worker, data, results)
+"""
+
+
+def test_rounds_that_generate_what_is_learned_from_are_rollouts() -> None:
+    """No update is in sight: the words of the file say that the answers are rewarded."""
+    assert frequencies(ROUNDS.format(name="run", scores="rewards")) == {"A": E, "B": S, "C": E}
+    assert frequencies(ROUNDS.format(name="run", scores="texts")) == {"A": O, "B": O, "C": O}
+    assert frequencies(ROUNDS.format(name="evaluate", scores="rewards")) == {"A": O, "B": O, "C": O}
+
+
+def test_a_loop_that_generates_within_another_one_counts_as_one_over_updates() -> None:
+    """One round of the outer loop is a rollout, which holds many rounds of the inner one."""
+    text = ROUNDS.format(name="run", scores="rewards").replace("\nrun(worker", "\nfor _ in range(99):\n    run(worker")
+    assert frequencies(text) == {"A": U, "B": I, "C": U}
+    assert Code(HEAD + text).hot("# C").phrase == "once per generated batch"
+
+
+def test_a_function_that_generates_and_that_nothing_calls_is_entered_once_per_rollout() -> None:
+    text = ROUNDS.partition("def {name}")[0].format(scores="rewards")
+    assert frequencies(text) == {"A": E, "B": S}
+
+
+TOGETHER = """
+class Agent:
+    def update(self, reward):
+        f(reward)  # A
+        self.loss(reward).backward()
+        self.optimizer.step()
+
+def run(agents: list[Agent], {over}, batches):
+    for batch in batches:
+        g(batch)  # B
+        for agent, reward in zip({over}, batch):
+            agents[0].update(reward)  # C
+"""
+
+
+def test_a_loop_over_parts_of_one_update_stands_in_the_loop_of_updates() -> None:
+    assert frequencies(TOGETHER.format(over="learners")) == {"A": U, "B": U, "C": U}
+    assert frequencies(TOGETHER.format(over="rewards")) == {"A": U, "B": E, "C": U}
+
+
+FLAGS = """
+def run(env, policy):
+    obs = env.reset()
+    while True:
+        obs, reward, done, info = env.step(policy(obs))
+        for i, {flag}, r in zip(range(8), {of}, reward):
+            if {flag}:
+                f(i)  # A
+"""
+
+
+def test_a_flag_that_a_zip_goes_over_is_one_for_the_end_of_an_episode() -> None:
+    assert frequencies(FLAGS.format(flag="d", of="done")) == {"A": E}
+    assert frequencies(FLAGS.format(flag="d", of="info")) == {"A": I}
+
+
+IMPORTED = "from torch import nn\nclass Head(nn.Module):\n    def forward(self, x):\n        return f(x)  # A\n"
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [("x = dict(head=Head)\n", S), ("x = 1\n", O)],
+)
+def test_a_module_that_is_imported_and_nowhere_mentioned_is_not_used(user: str, expected: Frequency) -> None:
+    code = Code({"heads.py": IMPORTED, "use.py": f"from heads import Head\nimport torch\n{user}"})
+    assert code.frequency("# A") is expected

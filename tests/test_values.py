@@ -1038,7 +1038,7 @@ def use(self, accelerator, kitchen, args, optimizer):
 
 def test_what_a_module_is_given_under_the_names_of_tokenizers_is_a_tensor() -> None:
     text = "class Net(nn.Module):\n    def forward(self, input_ids, other):\n        show({})\n"
-    assert shown(text.format("input_ids")) == "tensor"
+    assert shown(text.format("input_ids")) == "tensor rank 2"
     assert shown(text.format("other")) == "unknown"
     assert shown("def collate(input_ids):\n    show(input_ids)\n") == "unknown"
 
@@ -1128,3 +1128,41 @@ def test_callers_that_all_give_arrays_say_more_than_an_annotation():
     code = Code(_AGENT.format(normalised="pass", annotation=": torch.Tensor"))
     assert code.value().kind is Kind.NDARRAY
     assert code.analyses[Values].proven(()).of(code.file(), code.shown()).kind is not Kind.NDARRAY
+
+
+PRETRAINED = """
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+class Mine(LlamaForCausalLM):
+    def forward(self, input_ids, attention_mask):
+        return input_ids, attention_mask
+model = AutoModelForCausalLM.from_pretrained("m").to("cuda")
+tokenizer = AutoTokenizer.from_pretrained("m")
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("model", "module cuda transformers.AutoModelForCausalLM"),
+        ("Mine.from_pretrained('m')", "module code.Mine"),
+        ("model.generate(x)", "tensor int64 rank 2"),
+        ("model.generate(x, return_dict_in_generate=True)", "unknown"),
+        ("actor.generate(input_ids=x, do_sample=True)", "tensor int64 rank 2"),
+        ("engine.generate(texts, sampling_params)", "unknown"),
+        ("engine.generate(texts, sampling_params=p, max_new_tokens=3)", "unknown"),
+        ("tokenizer(x, return_tensors='pt')['input_ids']", "tensor cpu rank 2"),
+        ("model(x).logits", "tensor"),
+        ("model(x)[0]", "tensor"),
+        ("model(x).hidden_states[-1]", "tensor"),
+        ("model(x)[1]", "unknown"),
+        ("x.size(0)", "Python number int"),
+    ],
+)
+def test_what_pretrained_models_give(expression: str, wanted: str) -> None:
+    assert shown(PRETRAINED.format(f"show({expression})")) == wanted
+
+
+def test_inputs_of_a_pretrained_model_have_a_row_for_each_text() -> None:
+    text = PRETRAINED.format("").replace("return input_ids", "show(attention_mask.sum(1))\n        return input_ids")
+    assert shown(text) == "tensor rank 1"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Call, Change, Device, Example, Fix, Report, Rule
+from torchlint.rule import Call, Change, Device, Example, Fix, Kind, Report, Rule
 from torchlint.rule.build import (
     in_place_of,
     keyword_of,
@@ -18,7 +18,7 @@ from torchlint.rule.build import (
     with_arguments,
     with_keyword,
 )
-from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, WIDTHS, conversion, is_int, is_view
+from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, LEGACY_CONSTRUCTORS, WIDTHS, conversion, is_int, is_view
 
 from ._cpu_then_move import PlacementOptions, moved_later
 
@@ -33,7 +33,11 @@ _KEPT_OUT = frozenset({"out", "pin_memory", "layout", "requires_grad", "names"})
 _ARANGE_DTYPES = frozenset({"int32", "int64", "float32", "float64"})
 _LARGEST_EXACT = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 _SMALL = 2**20
+_LEGACY = sorted(name for name in LEGACY_CONSTRUCTORS if not name.startswith("torch.cuda."))
+_FILLING = frozenset({"fill_", "zero_"})
 _LARGEST_INTEGER = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
+
+_SIZED = "torch.{name}(...) is made on the CPU and then moved: `torch.empty(..., device=...)` makes it there"
 
 _UPDATE = """\
 import torch
@@ -85,6 +89,8 @@ class CpuThenMove(Rule):
     several in a row and with `.unsqueeze(0)` or `[None]` between them. A move in the next statement that uses
     the tensor counts too, also under an `if`: `zeros = zeros.cuda()`; no fix is offered there.
 
+    The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`.
+
     ## Why is this slow
     The first tensor is filled only to be copied. To an accelerator that copy blocks the program, where making the
     tensor there does not; on the CPU each cast writes all elements a second time.
@@ -123,7 +129,7 @@ class CpuThenMove(Rule):
     code = "TL102"
     name = "cpu-then-move"
     summary = "a constant tensor is made on the CPU or in the default dtype and converted right after"
-    trigger = Call(*(f"torch.{name}" for name in _CREATORS))
+    trigger = Call(*(f"torch.{name}" for name in _CREATORS), *_LEGACY)
     fixable = True
     may_change = (Change.ROUNDING,)
     examples = (
@@ -149,6 +155,9 @@ class CpuThenMove(Rule):
         if not isinstance(call, cst.Call):
             return
         creator = (site.names.of(call.func) or "").removeprefix("torch.")
+        if f"torch.{creator}" in LEGACY_CONSTRUCTORS and _takes_sizes(site, call):
+            yield from _moved_as_made(site, call, creator)
+            return
         if creator not in _CREATORS or not _spelled_out(call, creator):
             return
         torch, missing = module_for(site, "torch", "torch")
@@ -179,6 +188,29 @@ class CpuThenMove(Rule):
             yield Report(old, _at_once(creator, links, steps), fix, figure=figure)
         else:
             yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
+
+
+def _takes_sizes(site: Site, call: cst.Call) -> bool:
+    """Whether a legacy constructor is given sizes, of which it makes a tensor without reading any data."""
+    if not call.args or any(arg.keyword is not None for arg in call.args):
+        return False
+    if len(call.args) > 1:
+        return not any(arg.star for arg in call.args)
+    return bool(call.args[0].star) or site.values.of(call.args[0].value).kind is Kind.SIZE
+
+
+def _moved_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
+    """Report a legacy constructor of a size whose result is moved at once, perhaps after it was filled."""
+    torch, _ = module_for(site, "torch", "torch")
+    for link in site.calls.chain(call):
+        step = conversion(site, link, torch)
+        if step is not None and step.device is not None:
+            yield Report(link.node, _SIZED.format(name=creator), figure="labels-256")
+            return
+        if step is None and link.name not in _FILLING and not is_view(site, link):
+            return
+    if (move := moved_later(site, call)) is not None:
+        yield Report(call, _later(creator, move), figure="labels-256")
 
 
 def _keywords_handed(site: Site, call: cst.Call, creator: str, links: Sequence[Link]) -> cst.BaseExpression | None:

@@ -27,6 +27,7 @@ from torchlint.rule.build import keyword_of, module_for
 from ._host_index import HostIndices, host_index
 from ._item import gives_items
 from ._joined_on_host import joined_items, moved_at_once
+from ._put_together import put_together, takes_row
 
 _METHODS = method_names(moves=True)
 _CREATORS = function_names("torch", makes="data")
@@ -110,7 +111,8 @@ class TransferPerItem(Rule):
 
     ## What it does
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
-    comprehension in hot code, where the results are stacked afterwards, and `.cpu()` of one row of a tensor at a time.
+    comprehension in hot code, where the results are stacked afterwards or fill the rows of a tensor, and `.cpu()` of
+    one row of a tensor at a time, by its number or of a loop over the rows.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
     indexed: each of these copies it there. And moves to a device in `__getitem__` of a dataset, which a loader calls
     for each item of a batch.
@@ -158,7 +160,7 @@ class TransferPerItem(Rule):
     level = Level.NOTE
     trigger = Call(*_CREATORS) | Method(*_METHODS) | Found(HostIndices)
     least = Frequency.UPDATE
-    yields_to = ("TL104",)
+    yields_to = ("TL102", "TL104")
     cuda_only = True
     fixable = True
     examples = (
@@ -206,7 +208,7 @@ class TransferPerItem(Rule):
         items = joined_items(site, call)
         # Arrays of one shape are joined as arrays (TL104); what pads them takes tensors.
         alone = known in (Kind.TENSOR, Kind.UNKNOWN) or (items is not None and known is Kind.NDARRAY)
-        together = loop.joined and alone and _is_element(site, call)
+        together = alone and ((loop.joined and _is_element(site, call)) or put_together(site, call))
         if not (together or _to_host(call)) or not _goes_through(loop):
             return
         if together:
@@ -294,11 +296,16 @@ def _is_element(site: Site, call: cst.Call) -> bool:
 
 
 def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
-    """Whether an expression is one row of a tensor, by a number that a loop counts, of a tensor that stays the same."""
+    """Whether an expression is one row of a tensor, by a number that a loop counts, of a tensor that stays the same.
+
+    A loop may go over the rows, and a mask may pick some elements of each.
+    """
     surely = False
     while (inner := _whole(source)) is not None:
         surely = surely or (isinstance(source, cst.Call) and _named(source) in _SURELY_TENSOR)
         source = inner
+    if takes_row(site, source.value if isinstance(source, cst.Subscript) else source):
+        return True
     if not isinstance(source, cst.Subscript):
         return False
     match source.slice[0].slice:

@@ -34,6 +34,7 @@ _SIZES = last_names("Tensor torch", about=True)
 # What environments and memories of transitions give.
 _ANSWERING = method_names(environment=True)
 _SAMPLING = "sample"
+_ENDING = frozenset({"exit", "_exit", "quit", "abort"})
 # Calls that ask data about its elements, or hand it on: what else is called computes something.
 _KEEPING = last_names(tests=True) | last_names(reduces=True) | last_names(makes=True) | last_names(casts=True)
 _KEEPING |= last_names(moves=True) | last_names(shapes=True)
@@ -199,7 +200,17 @@ def _handled(facts: FileFacts, test: ast.expr) -> bool:
     """Whether the function itself catches what the check raises, and goes on."""
     for inner, outer in facts.climb(test, *NESTED):
         if isinstance(outer, ast.Try) and inner in outer.body:
-            return any(not isinstance(handler.body[-1], ast.Raise) for handler in outer.handlers)
+            return not all(_ends(handler.body[-1]) for handler in outer.handlers)
+    return False
+
+
+def _ends(stmt: ast.stmt) -> bool:
+    """Whether a handler goes on nowhere: it raises, or ends the program."""
+    match stmt:
+        case ast.Raise():
+            return True
+        case ast.Expr(value=ast.Call(func=func)):
+            return rightmost_name(func) in _ENDING
     return False
 
 

@@ -1,4 +1,4 @@
-"""What TL206 asks about a site."""
+"""What TL201 asks about a site."""
 
 from __future__ import annotations
 
@@ -30,8 +30,13 @@ class Checks(Finder):
                     yield stmt
 
     def _may_read(self, file: FileFacts, test: ast.expr) -> bool:
-        """Whether a test may read values of a tensor: there is one in it, or a function of torch is called."""
+        """Whether a test may read values of a tensor: there is one in it, or a function of torch is called.
+
+        Only tensors and arrays have a method ``item``.
+        """
         for part in walk(test):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "item":
+                return True
             if isinstance(part, ast.Call) and (self.project.qualified(file, part.func) or "").startswith("torch."):
                 return True
             if isinstance(part, ast.expr) and self.values.of(file, part).kind is Kind.TENSOR:

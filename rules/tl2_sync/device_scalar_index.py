@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, RuleSet, Site
+from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
 
 from ._device_scalar_index import ScalarIndices, has_bound
 
@@ -77,7 +77,6 @@ class DeviceScalarIndex(Rule):
     name = "device-scalar-index"
     summary = "a tensor is indexed with a 0-d tensor on the GPU, which forces a GPU sync"
     level = Level.NOTE
-    set = RuleSet.PREVIEW
     trigger = Found(ScalarIndices)
     least = Frequency.UPDATE
     cuda_only = True

@@ -170,7 +170,7 @@ class HostCopyInUpdate(Rule):
     level = Level.NOTE
     trigger = Method(*_COPIES, *_LISTS) | Found(HostCopies)
     least = Frequency.UPDATE
-    yields_to = ("TL203",)
+    yields_to = ("TL107", "TL203")
     cuda_only = True
     fixable = True
     may_change = (Change.ORDER, Change.MEMORY)

@@ -24,6 +24,7 @@ from torchlint.rule import (
 )
 from torchlint.rule.build import module_for, source
 
+from ._read_again import read_again
 from ._reading_afterwards import read_afterwards
 from ._reading_each import reads_each
 from ._reading_together import TORCH, reads_together
@@ -127,7 +128,8 @@ class ScalarReadback(Rule):
     number is followed through names, containers, attributes, returns and calls, and all it comes to are loggers, sums,
     or further tensor operations. A loop over a list that such code fills runs as often: `[l.item() for l in losses]`.
     `x.cpu().mean().item()` copies the whole tensor for its number, so it is one of them, too, and so is
-    `torch.tensor([x.sum(), n], device=device)`, which reads each tensor of its list to make a new one.
+    `torch.tensor([x.sum(), n], device=device)`, which reads each tensor of its list to make a new one. A second
+    `x.item()` of a tensor whose number was read before counts, too, whatever it is for.
 
     ## Why is this slow
     The number is not there before the device has finished all work queued so far. Python waits for it, queues nothing
@@ -245,6 +247,9 @@ class ScalarReadback(Rule):
             why = f"for {'each tensor' if len(tensors) > 1 else 'the tensor'} of its list"
             what = f"{source(call.func)}([...])"
             yield Report(call, _MESSAGE.format(what=what, why=why, better=_STACK))
+        elif read_again(site, call):
+            why = "for a number that was read before"
+            yield Report(call, _MESSAGE.format(what=".item()", why=why, better="keep the number that was read first"))
 
 
 def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:

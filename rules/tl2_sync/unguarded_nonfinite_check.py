@@ -118,8 +118,9 @@ class UnguardedNonfiniteCheck(Rule):
     """A tensor is tested for NaN, infinities or bad values in hot code, only to raise an error.
 
     ## What it does
-    Finds `if` and `assert` statements in hot code that test a tensor for NaN or infinity (`torch.isnan(x).any()`), or
-    what a network computed for its values (`hidden.abs().max() < eps`), and raise when the test says so. Contracts on
+    Finds `if` and `assert` statements in hot code that test a tensor for NaN or infinity (`torch.isnan(x).any()`,
+    `math.isnan(x.item())`), or what a network computed for its values (`hidden.abs().max() < eps`), and raise when the
+    test says so. Contracts on
     what comes from outside are left alone, for there a guard would turn a clear error into silent nonsense: an
     environment's check of an action, checks of data that was read, of the arguments of a function, of a divisor.
 
@@ -222,10 +223,12 @@ def _finds_nonfinite(site: Site, node: cst.CSTNode) -> bool:
 
 def _is_nonfinite(site: Site, call: cst.Call) -> bool:
     module, _, predicate = (site.names.of(call.func) or "").rpartition(".")
-    if module in ("torch", "math") and predicate in _PREDICATES:
+    if module in ("torch", "math", "numpy") and predicate in _PREDICATES:
         argument = site.calls.argument(call, 0, "input")
+        if argument is not None and module != "torch" and (read := _without_item(argument)) is not argument:
+            return site.values.of(read).kind in (Kind.TENSOR, Kind.UNKNOWN)
         kind = site.values.of(argument).kind if argument is not None else Kind.UNKNOWN
-        return kind is Kind.TENSOR or (kind is Kind.UNKNOWN and module == "torch")
+        return (kind is Kind.TENSOR and module != "numpy") or (kind is Kind.UNKNOWN and module == "torch")
     func = call.func
     return isinstance(func, cst.Attribute) and func.attr.value in _PREDICATES and _is_tensor(site, func.value)
 

@@ -2,10 +2,62 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.loops.elements import Elements
-from torchlint.rule import Value
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.models import method_names
+from torchlint.rule import Kind, Value
 from torchlint.rule.site import Site
+
+_FINDING = method_names(waits="shape")
+_DEEPEST = 8
+
+
+@dataclass(eq=False, slots=True)
+class RowReads(Fact):
+    """Answers which tensor gives a row to each round of a loop, of which the round computes one number."""
+
+    project: Project
+    values: Values
+    elements: Elements
+
+    def of(self, facts: FileFacts, node: ast.expr) -> Value | None:
+        """Return the tensor of ``(row != 0).sum()`` in ``for row in tensor``, ``None`` for other expressions."""
+        for inner in self._inner(facts, node):
+            found = self.elements.of(facts, inner)
+            if found is not None:
+                return found
+        return None
+
+    def _inner(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.expr]:
+        """What a number is computed from, step by step: one tensor, beside what the loop does not change."""
+        for _ in range(_DEEPEST):
+            match node:
+                case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=args, keywords=named):
+                    given = [*args, *(keyword.value for keyword in named)]
+                    plain = all(isinstance(each, ast.Constant) for each in given) and attr not in _FINDING
+                    if not plain or not self._is_tensor(facts, inner):
+                        return
+                    node = inner
+                case ast.Compare(left=left, comparators=[right]) | ast.BinOp(left=left, right=right):
+                    if not isinstance(right, (ast.Constant, ast.Attribute)) or self._is_tensor(facts, right):
+                        return
+                    node = left
+                case ast.Name() if (value := self.project.reaching(facts, node).value) is not None:
+                    node = value
+                case _:
+                    return
+            yield node
+
+    def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
+        return self.values.of(facts, node).kind is Kind.TENSOR
 
 
 def element_of(site: Site, node: cst.CSTNode) -> Value | None:
@@ -16,3 +68,9 @@ def element_of(site: Site, node: cst.CSTNode) -> Value | None:
     """
     twin = site.expression(node)
     return site.fact(Elements).of(site.file, twin) if twin is not None else None
+
+
+def row_of(site: Site, node: cst.CSTNode) -> Value | None:
+    """Return the tensor from whose row an expression computes a number in each round of a loop, else ``None``."""
+    twin = site.expression(node) if site.values.of(node).kind is Kind.TENSOR else None
+    return site.fact(RowReads).of(site.file, twin) if twin is not None else None

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.models import function_names, last_names
 from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 
-from ._element_loop_over_tensor import element_of
+from ._element_loop_over_tensor import element_of, row_of
 
 _NUMBERS = function_names("builtins", number=True)
 _INTEGERS = last_names(dtype="integer")
@@ -41,7 +41,8 @@ class ElementLoopOverTensor(Rule):
 
     ## What it does
     Finds `int(v)`, `float(v)` and `v.item()` in loops and comprehensions over a tensor in hot code, and
-    `t[i].item()` in loops that count `i`.
+    `t[i].item()` in loops that count `i`; also what a round computes of one row, `(row != 0).sum().item()`, which one
+    reduction over an axis computes of all rows.
 
     ## Why is this slow
     Every round makes a 0-d tensor for the element and reads it back; on an accelerator each reading waits for the
@@ -101,7 +102,7 @@ class ElementLoopOverTensor(Rule):
         while tensor is None and isinstance(element, cst.Subscript) and _is_constant(element):
             element = element.value  # one of the numbers of a row: ``row[0]``
             tensor = element_of(site, element)
-        if tensor is None:
+        if tensor is None and (tensor := row_of(site, element)) is None:
             return
         loops = site.loops.around(element)
         if not loops or loops[0].few:
@@ -123,7 +124,7 @@ def _read(site: Site, call: cst.Call) -> cst.BaseExpression | None:
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="item")), args=[]):
             while isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute) and not inner.args:
                 if inner.func.attr.value not in ("cpu", "detach"):
-                    return None
+                    break
                 inner = inner.func.value
             return inner
         case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.names.of(call.func) in _NUMBERS:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.models.protocols import makers
 from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Row, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
 
@@ -136,5 +137,7 @@ def _is_sample(row: Row) -> bool:
 def _takes_sequences(site: Site, func: cst.BaseExpression) -> bool:
     """Whether a network is known to have a part that reads a sequence."""
     module = func if site.values.of(func).kind is Kind.MODULE or not isinstance(func, cst.Attribute) else func.value
+    if any(map(makers, site.values.of(module).name.split("|"))):
+        return True  # a pretrained model of a framework, which takes sequences of all lengths
     parts = site.autograd.network(module).parts
     return parts is not None and bool(parts & _SEQUENCES)

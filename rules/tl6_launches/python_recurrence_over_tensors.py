@@ -19,7 +19,7 @@ _ROWS = (
 )
 _ALONE = "this loop fills a tensor element by element with independent values; compute all elements at once"
 
-_WORTH = 4
+_WORTH = 3
 """A loop over one rollout is worth a change from as many operations on that need no earlier round."""
 
 _HEAD = """\

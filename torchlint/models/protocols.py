@@ -45,6 +45,7 @@ class Role(TypedDict, total=False):
     named: list[str]
     held: HeldFunctions
     host: bool
+    makes: list[str]
 
 
 class Given(TypedDict, total=False):
@@ -138,6 +139,12 @@ def given(call: str) -> Mapping[str, Called]:
 def is_module(name: str) -> bool:
     """Return whether a class of a framework is an ``nn.Module``."""
     return any(role.get("module", False) for _, role in _roles(name))
+
+
+@lru_cache(maxsize=4096)
+def makers(name: str) -> frozenset[str]:
+    """Return the class methods with which a framework makes a trained module of a class."""
+    return frozenset(method for _, role in _roles(name) for method in role.get("makes", ()))
 
 
 @lru_cache(maxsize=4096)

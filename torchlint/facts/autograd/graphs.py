@@ -28,7 +28,7 @@ from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
-from torchlint.models import function_names, last_names
+from torchlint.models import function_names, last_names, protocols
 from torchlint.rule import Kind, Value
 
 ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
@@ -430,6 +430,8 @@ def _says(call: ast.Call, name: str, value: bool) -> bool:
 
 
 def has_parameters(name: str) -> bool:
-    """Return whether modules of a class of torch have parameters."""
+    """Return whether modules of a class of a library have parameters."""
+    if protocols.makers(name):
+        return True
     last = name.rpartition(".")[2]
     return name.startswith("torch.nn.") and last[:1].isupper() and last not in _BARE and not last.endswith(_BARE_ENDS)

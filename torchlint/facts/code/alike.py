@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchlint.facts.code.model import FileFacts
+    from torchlint.facts.code.project import Project
 
 
 def alike(one: ast.AST, other: ast.AST | None) -> bool:
@@ -28,3 +33,8 @@ def alike(one: ast.AST, other: ast.AST | None) -> bool:
 def among(node: ast.AST, others: Iterable[ast.AST | None]) -> bool:
     """Return whether one of some nodes has the same text as another."""
     return any(alike(node, other) for other in others)
+
+
+def bound_alike(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name) -> bool:
+    """Return whether the same bindings reach two reads of a name."""
+    return project.reaching(facts, one).bindings == project.reaching(facts, other).bindings

@@ -390,7 +390,7 @@ class _Resolver:
                 reached = self._reached(facts, call, self.values.attribute(name, attr))
             # Any module may be one that a class of the project makes of itself: ``pdf`` of a policy by its name alone.
             if reached or name != _ANY_MODULE or not receiver.derived:
-                known = known or reached is not None or not self.project.is_ours(name)
+                known |= reached is not None or not (self.project.is_ours(name) or self.project.stores(name, attr))
             targets += reached or ()
         return suiting(facts, call, targets) if known else None
 

@@ -32,6 +32,7 @@ _LOGGERS = regex(
 _LOGGED_CLASS = regex(r"^([A-Z]\w*)?Summary$")
 _LOGGER_CLASS = regex(r"(Logger|Writer|Recorder|Reporter|ProgressBar|tqdm|WandB|Wandb)$")
 _CONTAINERS = (Kind.LIST, Kind.DICT, Kind.SET)
+_LOGS = Word("function that logs")
 _ENV_NAME = Word("variable of an environment")
 _ENV_METHODS = method_names(environment=("acts", "answers"))
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
@@ -141,6 +142,8 @@ class CallContexts:
             return True
         if _LOGGED_CLASS.search(name.rpartition(".")[2]) and name not in self.ground.project.classes:
             return True  # what a library makes of a name and a number, for a log
+        if not name and _LOGS.fits(last_name(func)) and not self.ground.graph.sure(call):
+            return True  # a function or an object that callers hand in
         if not isinstance(func, ast.Attribute):
             return False
         if func.attr in _LOG_METHODS or self._framework_logs(spot, func):

@@ -167,10 +167,12 @@ def was_due(test: ast.expr, facts: FileFacts) -> bool:
 
 
 def _are_ends(flags: ast.expr | None, path: tuple[int, ...]) -> bool:
-    """Whether the items of an iterable, or the second parts of its counted items, are the flags."""
+    """Whether the items of an iterable, or one part of its counted items or of a ``zip``, are the flags."""
     match flags:
         case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-            return path == (1,) and is_reset(inner)
+            return path[:1] == (1,) and _are_ends(inner, path[1:])
+        case ast.Call(func=ast.Name(id="zip"), args=args):
+            return len(path) == 1 and path[0] < len(args) and _are_ends(args[path[0]], ())
         case ast.Name() | ast.Attribute():
             return not path and is_reset(flags)
     return False

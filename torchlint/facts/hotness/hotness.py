@@ -23,7 +23,7 @@ from torchlint.facts.hotness.fitting import awaited
 from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.paths import Paths
-from torchlint.facts.hotness.phases import ITERATION, SAMPLE
+from torchlint.facts.hotness.phases import GENERATION, ITERATION, SAMPLE
 from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
 from torchlint.facts.hotness.roots import Roots, find_roots
@@ -33,6 +33,7 @@ from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness
 
 _SAMPLED = "once per sample of a rollout"
+_GENERATED = "once per generated batch"
 
 
 @dataclass(eq=False, slots=True)
@@ -104,6 +105,8 @@ class Heat(Fact):
         if frequency is Frequency.STEP and (phases := self.phases(facts, node)) & {ITERATION, SAMPLE}:
             each = "once per token" if self.local(facts, node, scope).imagined is None else "once per step of a model"
             when = _SAMPLED if SAMPLE in phases else each if phases == {ITERATION} else when
+        elif frequency is Frequency.UPDATE and not when and self.phases(facts, node) >= {ITERATION, GENERATION}:
+            when = _GENERATED
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
@@ -128,7 +131,7 @@ class Heat(Fact):
 
     def kinds(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """Return what makes a node hot: ``step``, ``update`` or both."""
-        return self.phases(facts, node) - {ITERATION, SAMPLE}
+        return self.phases(facts, node) - {ITERATION, GENERATION, SAMPLE}
 
     def phases(self, facts: FileFacts, node: ast.AST) -> frozenset[str]:
         """Return what makes a node hot, and whether it runs in the rounds of a loop around steps or updates."""
@@ -139,6 +142,7 @@ class Heat(Fact):
         entry = self.entry(scope, local)
         kinds = entry.kinds if entry is not None else frozenset()
         kinds = kinds | {ITERATION} if local.episode is not None else kinds
+        kinds = kinds | {GENERATION} if kinds and self._generates_often(scope, local) else kinds
         return kinds | {SAMPLE} if kinds and local.sample is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
@@ -201,12 +205,24 @@ class Heat(Fact):
         each = local.token is not None or local.sample is not None or local.imagined is not None
         if each and found is Frequency.EPISODE and self._iterates(scope, local):
             found = Frequency.STEP
+        elif found is Frequency.EPISODE and self._generates_often(scope, local):
+            found = Frequency.UPDATE
         return found if local.cap is None else min(found, local.cap)
 
     def _iterates(self, scope: Scope, local: Local) -> bool:
         """Whether code that runs once per episode or rollout is part of one: no evaluation."""
         entry = self.entry(scope, local)
         return local.episode is not None or (entry is not None and bool(entry.kinds))
+
+    def _generates_often(self, scope: Scope, local: Local) -> bool:
+        """Whether code runs in the rounds of a loop in which a model generates, several times for one rollout.
+
+        Such a loop stands in another one, or in a function that runs once per rollout.
+        """
+        if local.generation is None or local.driver is not None:
+            return local.generation is not None
+        entry = self.entry(scope, local)
+        return entry is not None and bool(entry.kinds) and entry.frequency >= Frequency.EPISODE
 
     def _base(self, scope: Scope, local: Local) -> Frequency:
         """How often the root or the function is run that a node stands in."""

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.tokens import makes_tokens
@@ -16,6 +17,7 @@ from torchlint.models import Word
 _DEEPEST = 4
 _LENGTHS = Word("argument of a generation")
 _GENERATES = Word("generation")
+_SETTINGS = Word("settings of a generation")
 
 
 def demoted(
@@ -65,15 +67,20 @@ def _reaches_it(graph: CallGraph, call: ast.Call, depth: int) -> bool:
             if target in seen:
                 continue
             seen.add(target)
-            if _has_token_loop(target) or (depth > 1 and any(map(_has_made, target.calls))):
+            if _has_token_loop(target) or (depth > 1 and any(map(is_generation, target.calls))):
                 return True
             todo += [(each, left - 1) for each in target.calls] if left > 1 else ()
     return False
 
 
-def _has_made(call: ast.Call) -> bool:
-    """``model.generate(ids, max_new_tokens=9)``: not any method of that name."""
-    return _names_it(call) and any(_LENGTHS.fits(keyword.arg or "") for keyword in call.keywords)
+def is_generation(call: ast.Call) -> bool:
+    """Return whether a call has a model make texts: ``model.generate(ids, max_new_tokens=9)``, not any ``generate``."""
+    if not _names_it(call):
+        return False
+    if any(_LENGTHS.fits(keyword.arg or "") for keyword in call.keywords):
+        return True
+    settings = (*call.args[1:], *(keyword.value for keyword in call.keywords))
+    return any(_SETTINGS.fits(last_name(node.func if isinstance(node, ast.Call) else node)) for node in settings)
 
 
 def _has_token_loop(scope: Scope) -> bool:

@@ -70,7 +70,8 @@ class Local:
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
     ``token`` is the loop around it that makes a token in each round, ``sample`` one that takes a sample in each,
-    ``imagined`` one that runs a model a step further;
+    ``generation`` one in whose rounds a model generates, ``driver`` a loop around that, and ``imagined`` one that runs
+    a model a step further;
     ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
     ``choices`` are tests of parameters that lead to it; ``collected`` is a loop that runs it for each element which
     another loop collected, and that loop; ``reader`` is the first of them where the other is the root.
@@ -83,6 +84,8 @@ class Local:
     item: ast.AST | None = None
     token: ast.AST | None = None
     sample: ast.AST | None = None
+    generation: ast.AST | None = None
+    driver: ast.AST | None = None
     imagined: ast.AST | None = None
     holds: list[Hold] = field(default_factory=list)
     turns: dict[ast.AST, ast.AST] = field(default_factory=dict)
@@ -138,6 +141,7 @@ class Local:
         self.choices += outer.choices
         self.token = self.token or outer.token
         self.sample = self.sample or outer.sample
+        self.generation, self.driver = self.generation or outer.generation, self.driver or outer.driver
         self.imagined = self.imagined or outer.imagined
         self.root, self.reader = outer.root, outer.reader
         self.episode = self.episode or outer.episode
@@ -281,6 +285,14 @@ class Places:
         if local.imagined is None and loop not in self.roots.episodes and self._imagined.of(facts, loop):
             local.imagined = loop
 
+    def _mark_episode(self, local: Local, loop: ast.AST) -> None:
+        """Note a loop around roots, or one in whose rounds a model generates."""
+        if local.generation is not None:
+            local.driver = local.driver or loop
+        elif loop in self.roots.generating:
+            local.generation = loop
+        local.episode = local.episode or loop
+
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
         """Where a node stands in what is around it; of a statement without what stands before it in its block."""
         local = Local()
@@ -303,7 +315,7 @@ class Places:
                     local.root = current
                     return local.end()
                 if current in self.roots.episodes:
-                    local.episode = local.episode or current
+                    self._mark_episode(local, current)
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
                 elif (ended := self.guards.of(END_OF_EPISODE)) is not None and goes_over_ends(current, facts):

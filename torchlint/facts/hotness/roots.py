@@ -45,6 +45,7 @@ from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import Receivers
+from torchlint.facts.hotness.rounds import find_rounds
 from torchlint.facts.hotness.teams import loops_of_teams
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -68,7 +69,9 @@ class Roots:
     ``fitting`` the functions that hold a loop of updates, ``iterations`` also those that lead to one. ``given`` are
     the functions that are handed to frameworks, ``begun`` the steps and updates of each file, from which all others
     are found. ``exempt`` are the calls and loops with a step or an update in them that make nothing hot; ``collected``
-    the loops that have as many rounds as one of the ``loops``, each with that one.
+    the loops that have as many rounds as one of the ``loops``, each with that one. ``generating`` are loops in whose
+    rounds a language model makes what is learned from later, with no update among them, ``rollouts`` functions that do
+    so and that no known code calls.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -88,10 +91,12 @@ class Roots:
     begun: dict[FileFacts, list[Begun]] = field(default_factory=dict)
     exempt: dict[ast.AST, Exemption] = field(default_factory=dict)
     collected: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    generating: set[ast.AST] = field(default_factory=set)
+    rollouts: set[Scope] = field(default_factory=set)
 
     def holding(self, project: Project) -> frozenset[Scope]:
         """Return the functions that are roots, and the scopes around loops that are roots or run as often."""
-        found = set(self.functions)
+        found = self.functions.keys() | self.rollouts
         for node in (*self.loops, *self.episodes, *self.collected):
             facts = next((facts for facts in project.files.values() if node in facts.parent), None)
             found.update(facts.scope_of(node).outward() if facts is not None else ())
@@ -142,6 +147,9 @@ def _found_roots(
     roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
     _protocols(project, roots)
     _drive(project, graph, roots)
+    rounds = find_rounds(project, graph, roots.loops)
+    roots.generating, roots.rollouts = rounds.loops - roots.episodes, rounds.functions
+    roots.episodes |= rounds.loops
     for facts in project.files.values():
         roots.collected.update(loops_over_collected(project, facts, _loops_of(facts, roots)))
     return roots

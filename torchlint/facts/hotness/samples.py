@@ -20,10 +20,10 @@ class SampleLoops:
     """Answers whether each round of a loop takes one sample, with a memory."""
 
     _loops: dict[ast.AST, bool] = field(default_factory=dict)
-    _functions: dict[ast.AST, bool] = field(default_factory=dict)
+    _files: dict[FileFacts, bool] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, loop: ast.AST) -> bool:
-        """Return whether a loop or comprehension, or a clause of one, goes over samples in a function about texts."""
+        """Return whether a loop or comprehension, or a clause of one, goes over samples in a file about texts."""
         found = self._loops.get(loop)
         if found is None:
             over = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop
@@ -31,12 +31,11 @@ class SampleLoops:
             if isinstance(over, (ast.For, ast.AsyncFor, ast.comprehension)):
                 names = [*names_in(over.iter), *names_in(over.target)]
             named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names))
-            found = self._loops[loop] = named and self._handles_texts(facts, loop)
+            found = self._loops[loop] = named and self._handles_texts(facts)
         return found
 
-    def _handles_texts(self, facts: FileFacts, loop: ast.AST) -> bool:
-        function = facts.scope_of(loop).function.node
-        found = self._functions.get(function)
+    def _handles_texts(self, facts: FileFacts) -> bool:
+        found = self._files.get(facts)
         if found is None:
-            found = self._functions[function] = any(map(_TEXTS.fits, names_in(function)))
+            found = self._files[facts] = any(map(_TEXTS.fits, names_in(facts.top.node)))
         return found

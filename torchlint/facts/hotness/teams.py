@@ -23,18 +23,30 @@ def loops_of_teams(project: Project, graph: CallGraph, loops: Mapping[ast.AST, S
     stepping: set[Scope] | None = None
     for facts in project.files.values():
         for loop in [stmt for stmt in facts.places if UPDATE in loops.get(stmt, ())]:
-            scope = facts.scope_of(loop).function
-            outer = enclosing_loop(facts, loop, scope) if goes_over_parts(loop) else None
-            if outer is None or outer in loops:
-                continue
-            if stepping is None:
-                stepping = _stepping(project, graph, loops)
-            inside = [node for node in walk(outer) if facts.scope_of(node).function is scope]
-            calls = (node for node in inside if isinstance(node, ast.Call))
-            if any(STEP in loops.get(node, ()) for node in inside):
-                continue
-            if not any(target in stepping for call in calls for target in graph.sure(call)):
-                yield outer
+            for scope, outer in _around(graph, facts.scope_of(loop).function, loop) if goes_over_parts(loop) else ():
+                if outer in loops:
+                    continue
+                if stepping is None:
+                    stepping = _stepping(project, graph, loops)
+                inside = [node for node in walk(outer) if scope.file.scope_of(node).function is scope]
+                calls = (node for node in inside if isinstance(node, ast.Call))
+                if any(STEP in loops.get(node, ()) for node in inside):
+                    continue
+                if not any(target in stepping for call in calls for target in graph.sure(call)):
+                    yield outer
+
+
+def _around(graph: CallGraph, scope: Scope, loop: ast.AST) -> Iterator[tuple[Scope, ast.AST]]:
+    """The loop around a loop, or where its function has none those around the calls of the function, with the scope."""
+    outer = enclosing_loop(scope.file, loop, scope)
+    if outer is not None:
+        yield scope, outer
+        return
+    for where, node in graph.places(scope):
+        home = where.scope_of(node).function
+        around = enclosing_loop(where, node, home) if node not in graph.weak else None
+        if around is not None:
+            yield home, around
 
 
 def _stepping(project: Project, graph: CallGraph, loops: Mapping[ast.AST, Set[str]]) -> set[Scope]:

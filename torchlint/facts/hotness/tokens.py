@@ -16,6 +16,11 @@ _CACHED = "past_key_values"
 _JOINING = last_names("torch", joins="parts", axis=("fixed", "given"))
 
 
+def chooses_token(call: ast.Call) -> bool:
+    """Return whether a call chooses a token, by its name."""
+    return _CHOOSES.fits(last_name(call.func))
+
+
 def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
     """Return whether each round of a loop chooses a token and hands it on to the next round.
 
@@ -25,8 +30,7 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
         return False
     scope = facts.scope_of(loop).function
     own = [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]
-    called = {last_name(node.func) for node in own if isinstance(node, ast.Call)}
-    if not any(_CHOOSES.fits(name) for name in called):
+    if not any(isinstance(node, ast.Call) and chooses_token(node) for node in own):
         return False
     names = {name for stmt in loop.body for name in names_in(stmt)}
     if not any(_LANGUAGE.fits(name) for name in names):

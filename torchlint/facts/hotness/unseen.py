@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import Receiver
+from torchlint.facts.code.tree import names_in
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.receivers import Receivers
+
+_PACKAGE = "__init__.py"
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
@@ -40,9 +44,22 @@ def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Sc
 
 
 def _imported(project: Project, facts: FileFacts) -> Iterator[str]:
-    """Qualified names of what a file imports, whatever it does with it: ``features_extractor_class=Net``."""
-    bound = (binding for scope in facts.scopes for bindings in scope.bindings.values() for binding in bindings)
-    return (project.canonical(facts, binding.target) for binding in bound if binding.how is Bind.IMPORT)
+    """Qualified names of what a file imports, whatever it does with it: ``features_extractor_class=Net``.
+
+    What a module imports and mentions nowhere is not used; a package hands it on.
+    """
+    found = [
+        (name, project.canonical(facts, binding.target))
+        for scope in facts.scopes
+        for name, bindings in scope.bindings.items()
+        for binding in bindings
+        if binding.how is Bind.IMPORT
+    ]
+    found = [(name, target) for name, target in found if target in project.classes]
+    if not found or PurePosixPath(facts.path).name == _PACKAGE:
+        return (target for _, target in found)
+    mentioned = set(names_in(facts.top.node))
+    return (target for name, target in found if name in mentioned)
 
 
 def _is_run(receivers: Receivers, method: Scope, cls: str, is_cold: Callable[[Scope], bool]) -> bool:

@@ -108,7 +108,9 @@ def _ended(heat: Heat, links: tuple[_Link, ...]) -> Iterator[tuple[int, Way]]:
     if seed is not None:
         yield faith, _way(heat, links, seed.frequency, seed.label, None)
     if local.episode is not None:
-        yield faith + 50, _way(heat, links, Frequency.ONCE, "around loops that step or train", local.episode)
+        generates = local.episode in heat.roots.generating
+        origin = "has a model generate" if generates else "around loops that step or train"
+        yield faith + 50, _way(heat, links, Frequency.ONCE, origin, local.episode)
 
 
 def _origin(kinds: frozenset[str] | set[str], local: Local) -> str:

@@ -30,6 +30,7 @@ EVERYTHING = "<everything>"
 
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
 _DRAWING = regex(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
+_TOKENIZER = Word("tokenizer")
 _OPTIMIZER = Word("optimizer")
 _LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
 _PLAIN = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.STRING, Kind.SIZE, Kind.TUPLE})
@@ -141,6 +142,8 @@ class Sides(Fact):
             changed = [*out, *call.args[:1]] if name in ("builtins.setattr", "builtins.next") else out
             writes = frozenset().union(*(self._texts(facts, node) for node in changed))
             return Effects(writes=writes, draws=bool(_DRAWING.search(name)))
+        if (tokenizer := _tokenizer(call.func)) is not None:
+            return Effects(reads=self._texts(facts, tokenizer))
         callee = self.values.of(facts, call.func)
         if isinstance(call.func, ast.Attribute) and callee.kind is not Kind.MODULE:
             return self._method(facts, call.func)
@@ -257,6 +260,12 @@ class Sides(Fact):
         else:
             node = passed(target, root, Caller(facts, call, 1 if own else 0))
         return self._texts(facts, node) if node is not None else frozenset()
+
+
+def _tokenizer(func: ast.expr) -> ast.expr | None:
+    """What a call is made of that is called a tokenizer: ``tokenizer(text)``, ``self.tokenizer.decode(ids)``."""
+    held = func.value if isinstance(func, ast.Attribute) else func
+    return next((each for each in (func, held) if _TOKENIZER.fits(_last(each))), None)
 
 
 def _both(effects: Effects) -> tuple[frozenset[str], frozenset[str]]:

@@ -23,6 +23,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import Names, last_names, method_names
+from torchlint.models.protocols import makers
 from torchlint.rule import UNKNOWN, Kind
 
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
@@ -304,7 +305,7 @@ class Escapes(Fact):
         if isinstance(func, ast.Attribute) and (is_in_place(last) or self._method(facts, func, call, within)):
             return True
         callee = self.values.of(facts, func)
-        if callee.kind is Kind.MODULE and all(name.startswith("torch.nn.") for name in callee.name.split("|")):
+        if callee.kind is Kind.MODULE and all(map(_is_of_library, callee.name.split("|"))):
             return self._parts_keep_none(facts, func)
         if not callee.known and is_kept_layer(self.project, facts, func):
             return self._parts_keep_none(facts, func)
@@ -347,7 +348,7 @@ class Escapes(Fact):
             return True
         if receiver.kind in (Kind.LIST, Kind.DICT, Kind.SET):
             return func.attr not in _KEEPING or self._local(facts, func.value, within) or self._data(facts, call)
-        own = receiver.kind is Kind.MODULE and receiver.name.startswith("torch.nn.")
+        own = receiver.kind is Kind.MODULE and _is_of_library(receiver.name)
         return own and (func.attr != "forward" or self._parts_keep_none(facts, func.value))
 
     def _data(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -379,6 +380,11 @@ class Stores(Escapes):
 def is_in_place(method: str) -> bool:
     """Return whether a method of that name writes into its tensor: ``copy_``."""
     return method.endswith("_") and not method.endswith("__") and not method.startswith("_")
+
+
+def _is_of_library(cls: str) -> bool:
+    """Whether a module is one of torch, or a pretrained one of a framework: it keeps nothing of what it computes."""
+    return cls.startswith("torch.nn.") or bool(makers(cls))
 
 
 def _raises(name: str) -> bool:

@@ -22,6 +22,7 @@ from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.batches import BatchItems, moves_item
 from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
+from torchlint.facts.values.generated import tokens
 from torchlint.facts.values.handed import returned_at, tree_of
 from torchlint.facts.values.join import (
     HOST,
@@ -62,6 +63,7 @@ _OF_PYTHON: Mapping[Kind, type] = {
 }
 
 _ANY_MODULE = "torch.nn.Module"
+_GENERATING = frozenset({Kind.UNKNOWN, Kind.MODULE, Kind.INSTANCE})
 
 
 @dataclass(eq=False, slots=True)
@@ -136,6 +138,8 @@ class CallValues:
                 return self.ask.instance(name, derived=False)
             if is_external_module(name):
                 return made_module(name, node, self.ask.knower(facts))
+            if (made := self._pretrained(name)).known:
+                return made
             if name.rpartition(".")[0] in project.modules:
                 callee = self.ask.value(facts, node.func)
                 if callee is None or callee.known:
@@ -147,6 +151,14 @@ class CallValues:
             return self._method(facts, node, node.func)
         callee = self.ask.value(facts, node.func)
         return None if callee is None else self._called(callee, facts, node)
+
+    def _pretrained(self, name: str) -> Value:
+        """The module that a class method of a framework makes: ``AutoModel.from_pretrained("name")``."""
+        cls, _, method = name.rpartition(".")
+        line = self.ask.project.ancestry(cls) if cls in self.ask.project.classes else [cls]
+        if not any(method in protocols.makers(base) for base in line) or self.ask.project.implementations(cls, method):
+            return UNKNOWN
+        return Value(Kind.MODULE, name=cls, derived=True)
 
     def _configured(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether what is called is a decorator with its settings: ``ray.remote(num_gpus=1)(Worker)``."""
@@ -177,6 +189,8 @@ class CallValues:
         if source is None:
             return None
         of = self.ask.knower(facts)
+        if source.kind in _GENERATING and (made := self._generated(source, node)).known:
+            return self.ask.guess(made)
         if source == HOST:
             return operators.of_host(func.attr, node, of)
         if source.kind is Kind.TENSOR:
@@ -210,6 +224,16 @@ class CallValues:
         if func.attr in _REDUCING and self._batches.holds(facts, func.value):
             return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
         return self.ask.guess(operators.untyped_method(func.attr, node, of))
+
+    def _generated(self, source: Value, node: ast.Call) -> Value:
+        """The tokens that a call of ``generate`` gives, unless a method of the project says what it does."""
+        names = source.name.split("|") if source.name else []
+        if any(self.ask.project.implementations(name, "generate") for name in names):
+            return UNKNOWN
+        known = source.kind is Kind.MODULE and any(
+            protocols.makers(base) for name in names for base in self.ask.project.ancestry(name)
+        )
+        return tokens(node, known=known)
 
     def _having(self, facts: FileFacts, func: ast.Attribute) -> Value | None:
         """The tensor that has a method, where nothing else that the object may be has one of that name.

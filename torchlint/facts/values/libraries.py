@@ -8,10 +8,12 @@ from torchlint.facts.values import signatures, spaces, tensordicts
 from torchlint.facts.values.arrays import numpy_call
 from torchlint.facts.values.containers import builtin_call, element_of, named_tuple
 from torchlint.facts.values.join import FLOAT, NONE, NUMBER, list_of
+from torchlint.facts.values.operators import gathered
 from torchlint.facts.values.tensors import torch_call
 from torchlint.facts.values.torch_objects import distribution
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_GATHERING = frozenset({"broadcast", "gather", "pad_across_processes", "reduce"})
 _READERS = frozenset(
     {
         *("torch.load", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap"),
@@ -40,6 +42,8 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
         if last == "super":
             return UNKNOWN
         return builtin_call(last, node, of)
+    if head == "accelerate" and last.startswith("utils.") and last.rpartition(".")[2] in _GATHERING and node.args:
+        return gathered(of(node.args[0]))
     if name == "collections.deque":
         return builtin_call("deque", node, of)
     if name in ("random.sample", "random.choices"):

@@ -43,6 +43,8 @@ _TENSOR_ONLY = frozenset(
     """.split()
 )
 # What iteration gives over methods that nothing but modules have.
+# Methods of tensors that count without an argument, as ``x.size(0)`` does with one.
+_COUNTING = frozenset({"numel", "dim"})
 _OF_MODULES = {"parameters": TENSOR, "named_parameters": tuple_of(STRING, TENSOR)}
 # Methods that tensors share with modules alone, which have no operators.
 _OF_COMPUTED = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "int", "contiguous"})
@@ -196,6 +198,8 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     }
     if name in methods:
         return methods[name]
+    if len(node.args) == 1 if name == "size" else name in _COUNTING and not node.args:
+        return INT
     if name in _OF_MODULES and not node.args:
         return list_of(_OF_MODULES[name])
     if name in _OF_COMPUTED and isinstance(node.func, ast.Attribute) and _is_computed(node.func.value):

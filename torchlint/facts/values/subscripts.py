@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.tree import forms_of
 from torchlint.facts.values.values import Values
 from torchlint.models import Word
-from torchlint.rule import Kind, Value
+from torchlint.rule import Device, Kind, Value
 
 _MASK = Word("mask")
 
@@ -36,11 +37,30 @@ def _is_called_mask(index: ast.expr, value: Value) -> bool:
     return value.dtype is None and isinstance(index, (ast.Name, ast.Attribute)) and _MASK.fits(last_name(index))
 
 
-def tensor_bounds(values: Values, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
-    """Yield the bounds of slices that are proven tensors, also through arithmetic: ``x[: n[i] - 1]``."""
+def tensor_bounds(
+    values: Values, facts: FileFacts, node: ast.Subscript, leaves: Callable[[FileFacts, ast.expr], bool]
+) -> Iterator[Value]:
+    """Yield the bounds of slices that are proven tensors, also through arithmetic: ``x[: n[i] - 1]``.
+
+    A bound may be a tensor in one case and a number in another: ``end = found[0] if len(found) else n``.
+    Those that ``leaves`` holds for are left out.
+    """
     for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
         for bound in (part.lower, part.upper) if isinstance(part, ast.Slice) else ():
-            if bound is not None and not isinstance(bound, ast.Constant):
-                value = values.of(facts, bound)
-                if value.kind is Kind.TENSOR:
-                    yield value
+            if bound is not None and not isinstance(bound, ast.Constant) and not leaves(facts, bound):
+                found = next((value for value in _cases(values, facts, bound) if value.kind is Kind.TENSOR), None)
+                if found is not None:
+                    yield found
+
+
+def _cases(values: Values, facts: FileFacts, node: ast.expr) -> Iterator[Value]:
+    """What is known of an expression; where that is nothing, of each that a name was bound to, and of each case."""
+    value = values.of(facts, node)
+    yield value
+    if value.known:
+        return
+    given = values.project.reaching(facts, node).values if isinstance(node, ast.Name) else (node,)
+    for each in given:
+        found = (values.of(facts, form) for form in forms_of(each) or [each])
+        # Of several statements one may be for another device.
+        yield from (case for case in found if len(given) == 1 or case.device is Device.CUDA)

@@ -23,6 +23,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict
+from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows
 from torchlint.facts.values.join import (
     HOST,
     INT,
@@ -272,11 +273,13 @@ class Values(Fact):
             return array_item(source, known, sum(isinstance(part, ast.Slice) for part in parts))
         key = index.value if isinstance(index, ast.Constant) else None
         if source == HOST:
-            return HOST
+            return self._ask.guess(encoded(key)) if key in table()["outputs"]["inputs"] else HOST
         if source == tensordicts.TENSORDICT:
             return self._ask.entry(key) if isinstance(key, str) else source
         if not source.known and isinstance(key, str):
             return self._ask.promised(key)
+        if source == UNKNOWN and key == 0 and is_output(node.value, self._ask.knower(facts)):
+            return self._ask.guess(TENSOR)
         if isinstance(key, str) and is_typed_dict(self.project, source):
             return self._ask.attribute(source.name, key)
         if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
@@ -421,7 +424,8 @@ class Values(Fact):
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
-            return replace(known, literal=None, items=contents(known, annotated))
+            known = replace(known, literal=None, items=contents(known, annotated))
+            return self._ask.guess(of_rows(binding, known)) if is_input(self.project, binding) else known
         if annotated.known:
             return annotated
         if binding.value is not None and not callers:
@@ -430,12 +434,8 @@ class Values(Fact):
                 return default
         if known is None and callers:
             return None
-        if (
-            owner is not None
-            and binding.target in table()["outputs"]["inputs"]
-            and self.project.is_module(owner.dotted)
-        ):
-            return self._ask.guess(TENSOR)  # what tokenizers give models, by the names that they have for all models
+        if is_input(self.project, binding):
+            return self._ask.guess(of_rows(binding, TENSOR))
         return operators.by_name(binding.target)
 
     def _registered(self, scope: Scope, name: str) -> Sequence[Value]:
@@ -482,6 +482,8 @@ class Values(Fact):
         if result == UNKNOWN:
             if source == UNKNOWN and node.attr in table()["outputs"]["attributes"]:
                 return self._ask.guess(TENSOR)
+            if source == UNKNOWN and node.attr in table()["outputs"]["layers"]:
+                return self._ask.guess(list_of(TENSOR))
             if source == UNKNOWN and node.attr == "saved_tensors":
                 return self._attributes.saved(facts, node)
             return operators.by_name(node.attr)

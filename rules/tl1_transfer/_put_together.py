@@ -1,0 +1,83 @@
+"""Items that are moved one by one and put together later: under a name of their own, or as rows of a tensor (TL107)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint import cst
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.naming import mentions_of
+from torchlint.facts.code.nesting import LoopNode, around
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import first_index
+from torchlint.facts.loops.elements import Elements
+from torchlint.facts.loops.joining import Joining
+from torchlint.facts.values.values import Values
+from torchlint.late import dataclass
+from torchlint.models import method_names
+from torchlint.rule import Kind
+from torchlint.rule.site import Site
+
+_ADDING = method_names("list", adds="element")
+
+
+@dataclass(eq=False, slots=True)
+class PutTogether(Fact):
+    """Answers whether what a call moves becomes an item of a list that is joined, or a row of a tensor."""
+
+    project: Project
+    values: Values
+    joining: Joining
+    elements: Elements
+
+    def of(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether a loop gives what a call moves a name and appends that, or puts it into one row of many."""
+        loop = next(iter(around(facts, call)), None)
+        stmt = facts.statement(call)
+        if loop is None or not isinstance(stmt, ast.Assign) or not _gives(facts, stmt, call):
+            return False
+        match stmt.targets:
+            case [ast.Name() as name]:
+                return any(self.joining.joins(facts, use, loop) for use in self._added(facts, name, stmt, loop))
+            case [ast.Subscript() as place]:
+                return self._is_row(facts, place)
+        return False
+
+    def _added(self, facts: FileFacts, name: ast.Name, stmt: ast.Assign, loop: LoopNode) -> Iterator[ast.Name]:
+        """Where the same loop appends what a name was bound to."""
+        for use in mentions_of(facts, facts.scope_of(name).function.node, name.id):
+            match facts.parent.get(use):
+                case ast.Call(func=ast.Attribute(attr=method), args=[given]) if given is use and method in _ADDING:
+                    binding = self.project.reaching(facts, use).only
+                    if binding is not None and binding.stmt is stmt and loop in around(facts, use):
+                        yield use
+
+    def _is_row(self, facts: FileFacts, place: ast.Subscript) -> bool:
+        """Whether an assignment fills the row of a tensor that a loop counts: ``ids[i, :n] = row.to(device)``."""
+        known = self.values.of(facts, place.value)
+        return known.kind is Kind.TENSOR and self.elements.counted(facts, place.value, first_index(place))
+
+
+def _gives(facts: FileFacts, stmt: ast.Assign, call: ast.Call) -> bool:
+    """Whether an assignment is of what a call moves, perhaps after further methods: ``x.to(device).long()``."""
+    for child, parent in facts.climb(call, ast.stmt):
+        if child is stmt.value:
+            break
+        if not isinstance(parent, ast.Attribute) and not (isinstance(parent, ast.Call) and parent.func is child):
+            return False
+    return True
+
+
+def put_together(site: Site, call: cst.Call) -> bool:
+    """Return whether what a call moves becomes an item of a list that is joined, or a row of a tensor."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(PutTogether).of(site.file, twin)
+
+
+def takes_row(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether an expression is the row of a tensor that a loop goes over: ``row`` of ``for row in rows``."""
+    twin = site.expression(node)
+    value = site.fact(Elements).of(site.file, twin) if isinstance(twin, ast.Name) else None
+    return value is not None and value.has_axes

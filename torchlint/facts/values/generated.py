@@ -1,0 +1,58 @@
+"""What pretrained models take and give: rows of tokens, objects with names, the texts that they make."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from torchlint.facts.code.model import Binding
+from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.project import Project
+from torchlint.facts.values.join import TENSOR
+from torchlint.facts.values.signatures import Of, table
+from torchlint.models import Word, protocols
+from torchlint.rule import UNKNOWN, Device, Kind, Value
+
+_TAKEN = Word("argument of a generating model")
+_ENGINE = Word("argument of a generating engine")
+_TOKENS = Value(Kind.TENSOR, dtype="int64", rank=2)
+
+
+def tokens(call: ast.Call, *, known: bool) -> Value:
+    """Return the tokens that a model makes in a call of ``generate``; ``known``: that it is one of a library.
+
+    Engines for inference take texts or lists and return objects with texts, and a model that is asked for scores, too,
+    returns an object.
+    """
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "generate":
+        return UNKNOWN
+    names = [keyword.arg or "" for keyword in call.keywords]
+    if "return_dict_in_generate" in names or any(map(_ENGINE.fits, names)):
+        return UNKNOWN
+    first = last_name(call.args[0]) if call.args else ""
+    return _TOKENS if known or any(map(_TAKEN.fits, (first, *names))) else UNKNOWN
+
+
+def is_output(node: ast.expr, of: Of) -> bool:
+    """Return whether a pretrained model of a framework gives an object, whose first item is what it computes."""
+    callee = of(node.func) if isinstance(node, ast.Call) else UNKNOWN
+    return callee.kind is Kind.MODULE and any(map(protocols.makers, callee.name.split("|")))
+
+
+def is_input(project: Project, binding: Binding) -> bool:
+    """Return whether a parameter of a module has a name that tokenizers have for what they give all models."""
+    owner = binding.scope.method_of if binding.scope is not None else None
+    named = binding.target in table()["outputs"]["inputs"]
+    return named and owner is not None and project.is_module(owner.dotted)
+
+
+def of_rows(binding: Binding, value: Value) -> Value:
+    """Return a tensor with one row of tokens for each text, where nothing else is known of a parameter."""
+    rows = binding.target in table()["outputs"]["rows"] and value.kind is Kind.TENSOR
+    return replace(value, rank=2) if rows and value.rank is None else value
+
+
+def encoded(key: object) -> Value:
+    """Return what a tokenizer puts under a key, on the host."""
+    return replace(TENSOR, device=Device.CPU, rank=2 if key in table()["outputs"]["rows"] else None)
