@@ -90,6 +90,31 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"v1.0/a.py": "from net import Net\nshow(Net)", "v1.0/net.py": NET},
         "v1·0.net.Net",
     ),
+    "a package that a source folder holds, from another folder": (
+        {
+            "scripts/a.py": "from lib import Net\nshow(Net)",
+            "src/lib/__init__.py": "from .net import Net",
+            "src/lib/lib.py": "x = 1",
+            "src/lib/net.py": NET,
+        },
+        "src.lib.net.Net",
+    ),
+    "one of two packages in other folders": (
+        {
+            "scripts/a.py": "from lib import Net\nshow(Net)",
+            "src/lib/__init__.py": NET,
+            "old/lib/__init__.py": NET,
+        },
+        "lib.Net",
+    ),
+    "a package inside of a package": (
+        {
+            "scripts/a.py": "from lib import Net\nshow(Net)",
+            "src/__init__.py": "",
+            "src/lib/__init__.py": NET,
+        },
+        "lib.Net",
+    ),
     "a module beside the file, named as a package and a module in it": (
         {
             "train/a.py": "from Scorer import Scorer\nshow(Scorer)",

@@ -7,13 +7,20 @@ from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import forms_of, receiver_of, walk
 from torchlint.facts.state.sequel import Sequel
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Kind, Value
 from torchlint.rule.site import Site
 
+_MOVING = method_names(moves="given") | method_names(moves="device")
+_KEEPING = method_names("torch.Tensor torch", elements="all", shapes=False)
 _MERGING = frozenset({"update", "setdefault"})
 
 
@@ -44,6 +51,56 @@ class PlacementOptions(Fact):
 
 def _is_placement(value: Value) -> bool:
     return value.kind is Kind.DICT and bool(value.keys) and set(value.keys) <= {"dtype", "device"}
+
+
+@dataclass(eq=False, slots=True)
+class Movers(Fact):
+    """Answers which functions give their first argument back moved: ``def cuda(x): return x.cuda() if gpu else x``."""
+
+    graph: CallGraph
+    _found: dict[Scope, bool] = field(default_factory=dict)
+
+    def called(self, call: ast.Call) -> bool:
+        """Return whether all functions that a call can reach only move what they are given."""
+        targets = self.graph.sure(call)
+        return bool(targets) and all(self._only_moves(target) for target in targets)
+
+    def _only_moves(self, function: Scope) -> bool:
+        found = self._found.get(function)
+        if found is None:
+            found = self._found[function] = _moves(function)
+        return found
+
+
+def _moves(function: Scope) -> bool:
+    """Whether a function binds nothing but its first parameter, returns it, and moves it on the way."""
+    given = function.params[1:] if function.self_name else function.params
+    if not given or function.yields or not function.results:
+        return False
+    bound = {stmt.value: stmt.targets for stmt in walk(function.node) if isinstance(stmt, ast.Assign)}
+    targets = [target for each in bound.values() for target in each]
+    if any(not isinstance(target, ast.Name) or target.id != given[0] for target in targets):
+        return False
+    forms = [form for node in (*function.results, *bound) for form in forms_of(node) or (node,)]
+    stems = [receiver_of(form, _KEEPING) for form in forms]
+    moved = any(form is not stem and _is_moved(form) for form, stem in zip(forms, stems, strict=True))
+    return moved and all(isinstance(stem, ast.Name) and stem.id == given[0] for stem in stems)
+
+
+def _is_moved(node: ast.expr) -> bool:
+    names = {
+        part.func.attr for part in walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+    }
+    return not names.isdisjoint(_MOVING)
+
+
+def moved_by_helper(site: Site, node: cst.CSTNode) -> str | None:
+    """Return the function that a fresh tensor is handed to, and that only moves it: ``to_cuda``; else ``None``."""
+    twin = site.expression(node)
+    call = site.file.parent.get(twin) if twin is not None else None
+    if not isinstance(call, ast.Call) or call.args[:1] != [twin] or not site.fact(Movers).called(call):
+        return None
+    return last_name(call.func)
 
 
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:

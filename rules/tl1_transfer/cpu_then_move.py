@@ -20,7 +20,7 @@ from torchlint.rule.build import (
 )
 from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, LEGACY_CONSTRUCTORS, WIDTHS, conversion, is_int, is_view
 
-from ._cpu_then_move import PlacementOptions, moved_later
+from ._cpu_then_move import PlacementOptions, moved_by_helper, moved_later
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -163,9 +163,7 @@ class CpuThenMove(Rule):
         torch, missing = module_for(site, "torch", "torch")
         links, steps = _converted(site, call, torch)
         if not steps:
-            move = moved_later(site, call)
-            if move is not None:
-                yield Report(call, _later(creator, move), figure="labels-256")
+            yield from _moved_elsewhere(site, call, creator)
             return
         old = links[-1].node
         fix = None
@@ -209,7 +207,20 @@ def _moved_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Report]
             return
         if step is None and link.name not in _FILLING and not is_view(site, link):
             return
-    if (move := moved_later(site, call)) is not None:
+    yield from _moved_elsewhere(site, call, creator)
+
+
+def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
+    """Report a tensor that a function of the project or the next statement moves, filled or reshaped before at most."""
+    made: cst.BaseExpression = call
+    for link in site.calls.chain(call):
+        if link.name in _FILLING or is_view(site, link):
+            made = link.node
+        else:
+            break
+    if (helper := moved_by_helper(site, made)) is not None:
+        yield Report(call, _handed(creator, helper), figure="labels-256")
+    elif (move := moved_later(site, call)) is not None:
         yield Report(call, _later(creator, move), figure="labels-256")
 
 
@@ -395,6 +406,12 @@ def _later(creator: str, move: str) -> str:
     return (
         f"torch.{creator}(...) is created on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
     )
+
+
+def _handed(creator: str, helper: str) -> str:
+    """The smell where a function of the project moves the tensor."""
+    maker = "torch.empty" if f"torch.{creator}" in LEGACY_CONSTRUCTORS else f"torch.{creator}"
+    return f"torch.{creator}(...) is created on the CPU and `{helper}` moves it: give device= to {maker}"
 
 
 def _at_once(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:

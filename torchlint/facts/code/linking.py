@@ -111,6 +111,7 @@ class Modules(Generic[_File]):
         foreign = is_standard(dotted) or dotted.partition(".")[0] in _LIBRARIES
         best: tuple[bool, int, int, str] | None = None
         found = None
+        elsewhere: list[_File] = []
         for candidate in candidates:
             parts = candidate.module.split(".")
             above = tuple(parts[: len(parts) - len(dotted.split("."))])
@@ -123,12 +124,21 @@ class Modules(Generic[_File]):
             if foreign and above:
                 continue
             if outside and "." not in dotted:
-                continue  # a bare name is a sibling or lies in a folder above, else it is someone else's package
+                elsewhere.append(candidate)  # a bare name is a sibling or lies in a folder above
+                continue
             inside = "." not in dotted and candidate.path.rpartition("/")[0] in self.packages
             rank = (inside, -common, outside, candidate.path)
             if best is None or rank < best:
                 best, found = rank, candidate
-        return found
+        return self._installed(elsewhere) if found is None else found
+
+    def _installed(self, files: Sequence[_File]) -> _File | None:
+        """The package among files in other folders, if there is one: what ``src/`` holds is installed to be imported."""
+        found = [file for file in files if file.path.endswith("/__init__.py")]
+        folder = found[0].path.removesuffix("__init__.py") if len(found) == 1 else ""
+        if not folder or not all(file.path.startswith(folder) for file in files):
+            return None
+        return None if folder.rstrip("/").rpartition("/")[0] in self.packages else found[0]
 
 
 @dataclass(frozen=True, slots=True)
