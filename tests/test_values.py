@@ -1166,3 +1166,22 @@ def test_what_pretrained_models_give(expression: str, wanted: str) -> None:
 def test_inputs_of_a_pretrained_model_have_a_row_for_each_text() -> None:
     text = PRETRAINED.format("").replace("return input_ids", "show(attention_mask.sum(1))\n        return input_ids")
     assert shown(text) == "tensor rank 1"
+
+
+@pytest.mark.parametrize("made", ["self.nets = nets", "self.nets = {}\n            self.nets[name] = nets"])
+def test_what_is_asked_for_its_parameters_is_a_module_in_a_dict_too(made):
+    code = Code(f"""
+        import torch
+
+        class Trainer:
+            def __init__(self, nets, name):
+                {made.replace("            ", "                ")}
+                self.optimizer = torch.optim.Adam(self.nets[name].parameters())
+                self.others = nets
+
+            def act(self, name, obs):
+                other = self.others[name]
+                show(self.nets[name])
+    """)
+    assert code.value().kind is Kind.MODULE
+    assert code.analyses[Values].of(code.file(), code.node("self.others[name]")).kind is Kind.UNKNOWN

@@ -133,7 +133,7 @@ class Modules(Generic[_File]):
         return self._installed(elsewhere) if found is None else found
 
     def _installed(self, files: Sequence[_File]) -> _File | None:
-        """The package among files in other folders, if there is one: what ``src/`` holds is installed to be imported."""
+        """The package among files in other folders, if there is one: ``src/`` holds what is installed."""
         found = [file for file in files if file.path.endswith("/__init__.py")]
         folder = found[0].path.removesuffix("__init__.py") if len(found) == 1 else ""
         if not folder or not all(file.path.startswith(folder) for file in files):

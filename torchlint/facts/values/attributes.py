@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import islice
 
 from torchlint.facts.code.callers import Caller, arguments, methods, stores_of
@@ -88,7 +88,9 @@ class Attributes:
         if result.kind in (Kind.LIST, Kind.DICT):
             grown = self._grown(cls, name, result)
             told = result.kind is Kind.DICT and any(store.binding.annotation is not None for store in stores)
-            return _promised(result, grown) if told and grown is not None else grown
+            result = _promised(result, grown) if told and grown is not None else grown
+        if result is not None and (not result.known or result.kind in (Kind.LIST, Kind.DICT)):
+            return _of_modules(result) if f"{name}[]" in self._optimised(cls) else result
         return result
 
     def floor(self, question: Question) -> Value | None:
@@ -109,6 +111,8 @@ class Attributes:
 
     def _optimised(self, cls: str) -> frozenset[str]:
         """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``.
+
+        With brackets (``models[]``) the attributes whose items it asks for them.
 
         Also those that are loaded with what such an attribute has: ``self.old.load_state_dict(self.net.state_dict())``.
         """
@@ -393,11 +397,24 @@ def _promised(told: Value, grown: Value) -> Value:
     return told if objects and grown.kind is Kind.DICT and not grown.element.known else grown
 
 
+def _of_modules(held: Value) -> Value:
+    """What holds modules: a list or dict of things of unknown kind, or of which nothing else is known."""
+    if held.kind is Kind.LIST:
+        return held if held.element.known else list_of(_MODULE, nonempty=held.nonempty)
+    if held.kind is Kind.DICT and held.items:
+        return replace(held, items=tuple(item if item.known else _MODULE for item in held.items))
+    return dict_of(_MODULE)
+
+
 def _own_part(call: ast.expr, method: Scope, asked: str) -> str:
     """The attribute of its own object whose method of a name a method calls, an empty word if the call is another."""
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=name)):
             return attr if name == asked and owner == method.self_name else ""
+        case ast.Call(
+            func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=ast.Name(id=owner), attr=attr)), attr=name)
+        ):
+            return f"{attr}[]" if name == asked and owner == method.self_name else ""
     return ""
 
 
