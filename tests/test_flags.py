@@ -537,3 +537,21 @@ def test_a_library_leaves_its_options_to_code_that_is_not_seen() -> None:
     code = Code(texts)
     file = "agents/agent.py"
     assert [min(code.frequency(f"# {mark}", file), U) for mark in "ABC"] == [U, U, U]
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [("step <= 10", E), ("step < 3", E), ("not step > 5", E), ("step < 1000", S), ("step > 10", S), ("obs < 3", S)],
+)
+def test_the_first_rounds_of_a_loop_of_steps(test, expected) -> None:
+    code = Code(f"""
+        import torch
+
+        def run(env, net):
+            obs = env.reset()
+            for step in range(1_000_000):
+                obs, reward, done, info = env.step(net(obs))
+                if {test}:
+                    print(obs)  # A
+    """)
+    assert code.frequency("# A") == expected

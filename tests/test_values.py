@@ -71,7 +71,7 @@ EXPRESSIONS = {
     "torch.arange(3.0)": "tensor cpu rank 1",
     "torch.tensor(1)": "tensor int64 cpu rank 0",
     "torch.tensor(1.0)": "tensor float32 cpu rank 0",
-    "torch.tensor(x)": "tensor",
+    "torch.tensor(x)": "tensor cpu",
     "torch.FloatTensor(x)": "tensor float32 cpu",
     "torch.cuda.FloatTensor(x)": "tensor float32 cuda",
     "torch.zeros(3).to('cuda')": "tensor float32 cuda rank 1",

@@ -7,14 +7,19 @@ from the function that steps its environment.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.models import method_names
+from torchlint.late import regex
+from torchlint.models import Word, method_names
 
 _RECEIVES = method_names(receives=True)
 _SENDS = method_names(sends=True)
+_ENDED = Word("end of an episode")
+_REWARDS = regex(r"^(r|rs)$|rew", re.IGNORECASE)
 # What a step of an environment gives, sent as it is: with one flag for the end of an episode, or two.
 _STEP = frozenset({4, 5})
 
@@ -51,5 +56,7 @@ def _unpacked(facts: FileFacts, call: ast.Call) -> int:
         above = facts.parent.get(above) if isinstance(name, ast.Name) and name.id == "zip" and above else None
     match above:
         case ast.Assign(targets=[ast.Tuple(elts=names) | ast.List(elts=names)]):
-            return len(names)
+            words = [last_name(name) for name in names]
+            told = any(_ENDED.fits(word) or _REWARDS.search(word) for word in words)
+            return len(names) if told else 0  # what whole episodes gave is sent in as many parts
     return 0

@@ -23,6 +23,10 @@ _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
 _BARS = frozenset({"tqdm", "track", "progress"})
 
 
+# Rounds of a loop of steps or updates that are few beside all of them.
+_FEW = 20
+
+
 def has_modulo(node: ast.AST) -> bool:
     """Return whether a remainder is taken anywhere in an expression that counts something else than micro-batches.
 
@@ -194,7 +198,10 @@ def _counts(name: ast.Name, total: ast.Name, facts: FileFacts) -> bool:
 
 
 def one_round(test: ast.expr, facts: FileFacts, truth: bool = True) -> ast.AST | None:
-    """Return the loop in at most one of whose rounds a condition has a truth value: ``i == n - 1``, ``i < n - 1``."""
+    """Return the loop in at most one of whose rounds a condition has a truth value: ``i == n - 1``, ``i < n - 1``.
+
+    Or in its first few ones: ``step <= 10``.
+    """
     loops = (_loop_of_round(part, facts, way) for part, way in conjuncts(test, truth))
     return next((loop for loop in loops if loop is not None), None)
 
@@ -207,6 +214,9 @@ def _loop_of_round(test: ast.expr, facts: FileFacts, truth: bool) -> ast.AST | N
                 return _loop_counted(left, right, facts) or _loop_counted(right, left, facts)
             ends = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
             if ends and isinstance(op, ast.GtE if truth else ast.Lt):
+                return _loop_counted(left, right, facts)
+            few = isinstance(right, ast.Constant) and type(right.value) is int and right.value <= _FEW
+            if few and isinstance(op, (ast.Lt, ast.LtE) if truth else (ast.Gt, ast.GtE)):
                 return _loop_counted(left, right, facts)
     return None
 

@@ -43,7 +43,7 @@ from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
 from torchlint.late import dataclass
 from torchlint.models import Word, function_names, method_names, protocols
-from torchlint.rule import UNKNOWN, Kind, Value
+from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _KEEPING = method_names("Module", returns="receiver")
 _REDUCING = method_names(reduces=True)
@@ -121,6 +121,14 @@ class CallValues:
             return self._mapped(facts, node.args[0])
         return self._by_what_it_calls(facts, node, name)
 
+    def _made_of_data(self, node: ast.Call, made: Value) -> Value:
+        """What ``torch.tensor(x)`` makes: what nothing is known of is data, since torch warns of copies of tensors."""
+        told = any(word.arg in (None, "device") for word in node.keywords)
+        if told or made.device is not Device.UNKNOWN:
+            return made
+        guessed = self.ask.guess(replace(made, device=Device.CPU))
+        return guessed if guessed.known else made
+
     def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
         """The value of a call of a function of a library or of the project, of a class, or of a method."""
         project = self.ask.project
@@ -129,7 +137,7 @@ class CallValues:
         if name is not None:
             known = library_call(name, node, self.ask.knower(facts))
             if known is not None:
-                return known
+                return self._made_of_data(node, known) if name == "torch.tensor" else known
             if name in LOADERS:
                 return loader(self.ask, facts, name, node)
             if name in project.functions:
