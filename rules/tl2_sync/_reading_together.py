@@ -17,6 +17,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.state.effects import Effects, Sides, together
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import method_names
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
@@ -41,6 +42,7 @@ _WIDEST = 88
 """The most characters of a row that begins the joined read; names that need more stand one below the other."""
 _READ = " = torch.stack("
 """What stands behind the names in their row, where the read is split."""
+_TO_HOST = method_names(moves="host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ class ReadingTogether(Fact):
         for node in unconditional(stmt):
             read = self.readbacks.of(facts, node) if isinstance(node, ast.Call) else None
             if read is not None and not read.copied and read.how != "int()" and not holds_comment(facts, read.call):
-                if self._is_pure(facts, read.source):
+                if self._is_pure(facts, read.source) and not _copies(read.source):
                     found.append(read)
         return sorted(found, key=lambda read: (read.call.lineno, read.call.col_offset))
 
@@ -298,6 +300,12 @@ class ReadingTogether(Fact):
         target = _changed(stmt)
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
 
+
+
+def _copies(node: ast.expr) -> bool:
+    """Whether an expression copies to the host before it goes on: ``x.cpu().float()`` waits, read together or not."""
+    calls = (part.func for part in walk(node) if isinstance(part, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr in _TO_HOST for func in calls)
 
 def _reads(run: Iterable[tuple[ast.stmt, list[Read]]]) -> list[Read]:
     return [read for _, members in run for read in members]

@@ -171,10 +171,10 @@ def _queued(site: Site) -> Iterator[Report]:
         case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) as part if shortened(site, part):
             copied = isinstance(taken, cst.Slice) and taken.lower is not None
             what = "a slice without the first elements copies all others" if copied else _MOVES.format("`del`")
-            yield Report(part, f"{what}; use a deque")
+            yield Report(part, f"{what}; {_USE}")
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[cst.Arg() as place]) as call:
             if _is_first(place) and drained(site, call):
-                yield Report(call, f"{_MOVES.format('`pop(0)`')}; use a deque")
+                yield Report(call, f"{_MOVES.format('`pop(0)`')}; {_USE}")
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="insert")), args=[cst.Arg() as place, _]) as call:
             if _is_first(place) and built_from_its_end(site, call):
                 message = "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
@@ -182,6 +182,7 @@ def _queued(site: Site) -> Iterator[Report]:
 
 
 _MOVES = "{} moves all remaining elements of the list"
+_USE = "use a deque, or write round and round in the list where batches are drawn from it"
 _REACH = "a deque is searched block by block for each row of the batch; write round and round in a list"
 
 
