@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
 import pytest
@@ -9,6 +10,7 @@ from projects import Code, source_of
 
 from torchlint.engine.analysis import parse
 from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.hotness.samples import SampleLoops
 from torchlint.rule import Frequency
 
 HEAD = "import torch\nimport gymnasium as gym\nfrom torch import nn\n"
@@ -2546,3 +2548,23 @@ IMPORTED = "from torch import nn\nclass Head(nn.Module):\n    def forward(self, 
 def test_a_module_that_is_imported_and_nowhere_mentioned_is_not_used(user: str, expected: Frequency) -> None:
     code = Code({"heads.py": IMPORTED, "use.py": f"from heads import Head\nimport torch\n{user}"})
     assert code.frequency("# A") is expected
+
+
+@pytest.mark.parametrize(
+    ("loop", "counts"),
+    [
+        ("for prompt in prompts:", True),
+        ("for i in range(len(prompts)):", True),
+        ("for start in range(0, len(prompts), chunk):", False),
+    ],
+)
+def test_a_chunk_of_samples_is_no_sample(loop, counts):
+    code = Code(f"""
+        import torch
+
+        def score(prompts, tokenizer, chunk):
+            {loop}
+                show(prompts)
+    """)
+    stmt = next(node for node in ast.walk(code.file().tree) if isinstance(node, ast.For))
+    assert SampleLoops().of(code.file(), stmt) is counts

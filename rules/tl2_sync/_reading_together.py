@@ -301,11 +301,11 @@ class ReadingTogether(Fact):
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
 
 
-
 def _copies(node: ast.expr) -> bool:
     """Whether an expression copies to the host before it goes on: ``x.cpu().float()`` waits, read together or not."""
     calls = (part.func for part in walk(node) if isinstance(part, ast.Call))
     return any(isinstance(func, ast.Attribute) and func.attr in _TO_HOST for func in calls)
+
 
 def _reads(run: Iterable[tuple[ast.stmt, list[Read]]]) -> list[Read]:
     return [read for _, members in run for read in members]

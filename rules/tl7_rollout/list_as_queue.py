@@ -182,8 +182,8 @@ def _queued(site: Site) -> Iterator[Report]:
 
 
 _MOVES = "{} moves all remaining elements of the list"
-_USE = "use a deque, or write round and round in the list where batches are drawn from it"
-_REACH = "a deque is searched block by block for each row of the batch; write round and round in a list"
+_USE = "use a deque, or a ring if batches are drawn from it"
+_REACH = "a deque is searched block by block for each row of the batch; use a ring: a list written round and round"
 
 
 def _is_first(argument: cst.Arg) -> bool:

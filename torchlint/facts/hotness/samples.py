@@ -30,7 +30,7 @@ class SampleLoops:
             names: list[str] = []
             if isinstance(over, (ast.For, ast.AsyncFor, ast.comprehension)):
                 names = [*names_in(over.iter), *names_in(over.target)]
-            named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names))
+            named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names)) and not _in_chunks(over)
             found = self._loops[loop] = named and self._handles_texts(facts)
         return found
 
@@ -39,3 +39,11 @@ class SampleLoops:
         if found is None:
             found = self._files[facts] = any(map(_TEXTS.fits, names_in(facts.top.node)))
         return found
+
+
+def _in_chunks(loop: ast.AST) -> bool:
+    """Whether a loop goes over chunks of samples: ``range(0, len(samples), chunk_size)``."""
+    match loop:
+        case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
+            return isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and len(over.args) > 2
+    return False
