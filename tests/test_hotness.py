@@ -2555,6 +2555,7 @@ def test_a_module_that_is_imported_and_nowhere_mentioned_is_not_used(user: str, 
     [
         ("for prompt in prompts:", True),
         ("for i in range(len(prompts)):", True),
+        ("for prompt, score, row in zip(prompts, chunk, chunk):", True),
         ("for start in range(0, len(prompts), chunk):", False),
     ],
 )

@@ -45,5 +45,6 @@ def _in_chunks(loop: ast.AST) -> bool:
     """Whether a loop goes over chunks of samples: ``range(0, len(samples), chunk_size)``."""
     match loop:
         case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
-            return isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and len(over.args) > 2
+            called = over.func.id if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) else ""
+            return called in ("range", "trange") and isinstance(over, ast.Call) and len(over.args) > 2
     return False
