@@ -2569,3 +2569,25 @@ def test_a_chunk_of_samples_is_no_sample(loop, counts):
     """)
     stmt = next(node for node in ast.walk(code.file().tree) if isinstance(node, ast.For))
     assert SampleLoops().of(code.file(), stmt) is counts
+
+
+def test_a_chunk_of_samples_is_a_batch_of_the_rollout():
+    code = Code("""
+        import torch
+
+        def score(model, tokenizer, prompts, chunk):
+            scores = []
+            for start in range(0, len(prompts), chunk):
+                tokens = tokenizer(prompts[start : start + chunk], return_tensors="pt")
+                scores.append(model(**tokens).logits)  # A
+            return scores
+
+        def main(model, tokenizer, loader, optimizer):
+            for prompts in loader:
+                scores = score(model, tokenizer, prompts, 8)
+                for epoch in range(4):
+                    loss = model(scores).sum()
+                    loss.backward()
+                    optimizer.step()
+    """)
+    assert code.hot("# A").describe().startswith("once per generated batch")

@@ -143,6 +143,7 @@ class Heat(Fact):
         kinds = entry.kinds if entry is not None else frozenset()
         kinds = kinds | {ITERATION} if local.episode is not None else kinds
         kinds = kinds | {GENERATION} if kinds and self._generates_often(scope, local) else kinds
+        kinds = kinds | {GENERATION} if kinds and local.chunk is not None else kinds
         return kinds | {SAMPLE} if kinds and local.sample is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
@@ -205,7 +206,9 @@ class Heat(Fact):
         each = local.token is not None or local.sample is not None or local.imagined is not None
         if each and found is Frequency.EPISODE and self._iterates(scope, local):
             found = Frequency.STEP
-        elif found is Frequency.EPISODE and self._generates_often(scope, local):
+        elif (found is Frequency.EPISODE and self._generates_often(scope, local)) or (
+            found is Frequency.EPISODE and local.chunk is not None and self._iterates(scope, local)
+        ):
             found = Frequency.UPDATE
         return found if local.cap is None else min(found, local.cap)
 

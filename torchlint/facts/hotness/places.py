@@ -70,8 +70,8 @@ class Local:
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
     ``token`` is the loop around it that makes a token in each round, ``sample`` one that takes a sample in each,
-    ``generation`` one in whose rounds a model generates, ``driver`` a loop around that, and ``imagined`` one that runs
-    a model a step further;
+    ``chunk`` one that takes several, ``generation`` one in whose rounds a model generates, ``driver`` a loop around
+    that, and ``imagined`` one that runs a model a step further;
     ``turns`` are loops around the node in one of whose rounds alone it runs, each with the condition that says so;
     ``choices`` are tests of parameters that lead to it; ``collected`` is a loop that runs it for each element which
     another loop collected, and that loop; ``reader`` is the first of them where the other is the root.
@@ -84,6 +84,7 @@ class Local:
     item: ast.AST | None = None
     token: ast.AST | None = None
     sample: ast.AST | None = None
+    chunk: ast.AST | None = None
     generation: ast.AST | None = None
     driver: ast.AST | None = None
     imagined: ast.AST | None = None
@@ -141,6 +142,7 @@ class Local:
         self.choices += outer.choices
         self.token = self.token or outer.token
         self.sample = self.sample or outer.sample
+        self.chunk = self.chunk or outer.chunk
         self.generation, self.driver = self.generation or outer.generation, self.driver or outer.driver
         self.imagined = self.imagined or outer.imagined
         self.root, self.reader = outer.root, outer.reader
@@ -282,6 +284,8 @@ class Places:
             local.token = loop
         if local.sample is None and loop not in self.roots.episodes and self._samples.of(facts, loop):
             local.sample = loop
+        if local.chunk is None and loop not in self.roots.episodes and self._samples.in_chunks(facts, loop):
+            local.chunk = loop
         if local.imagined is None and loop not in self.roots.episodes and self._imagined.of(facts, loop):
             local.imagined = loop
 

@@ -24,13 +24,20 @@ class SampleLoops:
 
     def of(self, facts: FileFacts, loop: ast.AST) -> bool:
         """Return whether a loop or comprehension, or a clause of one, goes over samples in a file about texts."""
+        return self._goes_over(facts, loop) and not _in_chunks(loop)
+
+    def in_chunks(self, facts: FileFacts, loop: ast.AST) -> bool:
+        """Return whether a loop goes over chunks of such samples."""
+        return _in_chunks(loop) and self._goes_over(facts, loop)
+
+    def _goes_over(self, facts: FileFacts, loop: ast.AST) -> bool:
         found = self._loops.get(loop)
         if found is None:
             over = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop
             names: list[str] = []
             if isinstance(over, (ast.For, ast.AsyncFor, ast.comprehension)):
                 names = [*names_in(over.iter), *names_in(over.target)]
-            named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names)) and not _in_chunks(over)
+            named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names))
             found = self._loops[loop] = named and self._handles_texts(facts)
         return found
 
@@ -43,7 +50,7 @@ class SampleLoops:
 
 def _in_chunks(loop: ast.AST) -> bool:
     """Whether a loop goes over chunks of samples: ``range(0, len(samples), chunk_size)``."""
-    match loop:
+    match loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop:
         case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
             called = over.func.id if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) else ""
             return called in ("range", "trange") and isinstance(over, ast.Call) and len(over.args) > 2
