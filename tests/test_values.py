@@ -1083,7 +1083,7 @@ _AGENT = """
     import torch
 
     class Agent:
-        def act(self, rows{annotation}):
+        def act(self, rows):
             {normalised}
             show(rows)
 
@@ -1107,7 +1107,7 @@ _AGENT = """
     ],
 )
 def test_what_is_made_a_list_where_it_is_none_is_a_list_of_arrays(normalised):
-    found = Code(_AGENT.format(normalised=normalised, annotation="")).value()
+    found = Code(_AGENT.format(normalised=normalised)).value()
     assert (found.kind, found.element.kind) == (Kind.LIST, Kind.NDARRAY)
 
 
@@ -1121,13 +1121,7 @@ def test_what_is_made_a_list_where_it_is_none_is_a_list_of_arrays(normalised):
     ],
 )
 def test_a_test_that_an_array_may_pass_says_nothing(normalised):
-    assert Code(_AGENT.format(normalised=normalised, annotation="")).value().kind is not Kind.LIST
-
-
-def test_callers_that_all_give_arrays_say_more_than_an_annotation():
-    code = Code(_AGENT.format(normalised="pass", annotation=": torch.Tensor"))
-    assert code.value().kind is Kind.NDARRAY
-    assert code.analyses[Values].proven(()).of(code.file(), code.shown()).kind is not Kind.NDARRAY
+    assert Code(_AGENT.format(normalised=normalised)).value().kind is not Kind.LIST
 
 
 PRETRAINED = """

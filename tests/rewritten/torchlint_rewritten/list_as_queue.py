@@ -6,14 +6,17 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from torchlint.rules.tl7_rollout._list_as_queue import Reaches
+
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
 from torchlint.rule import Found, Frequency, Level, Report, Rule, Site
 
-_POP = "`pop(0)` moves all remaining elements of the list; use a deque"
-_DEL = "`del` moves all remaining elements of the list; use a deque"
-_SLICE = "a slice without the first elements copies all others; use a deque"
+_POP = "`pop(0)` moves all remaining elements of the list; use a deque, or a ring if batches are drawn from it"
+_DEL = "`del` moves all remaining elements of the list; use a deque, or a ring if batches are drawn from it"
+_SLICE = "a slice without the first elements copies all others; use a deque, or a ring if batches are drawn from it"
+_REACH = "a deque is searched block by block for each row of the batch; use a ring: a list written round and round"
 _INSERT = "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
 
 
@@ -22,6 +25,7 @@ class Fronts(Finder):
     """Finds what works at the front of a long list."""
 
     queues: Queues
+    reaches: Reaches
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """The calls and subscripts."""
@@ -30,6 +34,8 @@ class Fronts(Finder):
     def message(self, file: FileFacts, node: ast.AST) -> str | None:
         """What to say of a node; ``None`` where it does no such thing."""
         match node:
+            case ast.Subscript() if self.reaches.in_deque(file, node):
+                return _REACH
             case ast.Call(func=ast.Attribute(value=items, attr="pop"), args=[ast.Constant(value=0)]):
                 return _POP if self.queues.long_queue(file, node, items) else None
             case ast.Call(func=ast.Attribute(attr="insert"), args=[ast.Constant(value=0), _]):
@@ -51,12 +57,12 @@ class ListAsQueue(Rule):
     name = "new-list-as-queue"
     summary = "a long list is used as a queue"
     trigger = Found(Fronts)
-    least = Frequency.STEP
+    least = Frequency.UPDATE
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report work at the front of a list that may be long, but for a list of TorchScript."""
         if site.compiling.scripted():
             return
         message = site.fact(Fronts).message(site.file, site.twin)
-        if message is not None:
+        if message == _REACH or (message is not None and site.hot.here.frequency >= Frequency.STEP):
             yield Report(site.node, message, level=Level.NOTE if message == _INSERT else None)

@@ -419,8 +419,6 @@ class Values(Fact):
             return known if told else annotated
         if known == HOST:
             return on_device(annotated, Device.CPU) if annotated.known else HOST
-        if annotated.kind is Kind.TENSOR and known is not None and known.kind is Kind.NDARRAY:
-            return self._ask.guess(replace(known, literal=None))  # all callers that are seen give arrays
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
