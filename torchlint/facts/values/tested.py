@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.reach import MOST_BINDINGS, leaves
 from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING, TENSOR
 from torchlint.rule import Kind, Value
@@ -79,9 +79,9 @@ def possible(
     that makes an array does not count. A test that asks for a type of no known kind says nothing.
     """
     out: set[Binding] = set()
-    for binding in bindings:
+    for binding in bindings if 1 < len(bindings) <= MOST_BINDINGS else ():
         around = facts.parent.get(binding.stmt) if binding.how is Bind.ASSIGN else None
-        if not isinstance(around, ast.If) or not any(around in block[:place] for block, place in facts.blocks(node)):
+        if not isinstance(around, ast.If) or not _comes_by(facts, around, node):
             continue
         for test, truth in conjuncts(around.test, binding.stmt in around.body):
             asked = _kinds_asked(project, facts, test, node.id)
@@ -101,6 +101,12 @@ def is_never_chosen(project: Project, facts: FileFacts, node: ast.expr, value: V
         if asked is not None and not _may_pass(value, asked[0], truth is not asked[1]):
             return True
     return False
+
+
+def _comes_by(facts: FileFacts, stmt: ast.stmt, node: ast.AST) -> bool:
+    """Whether all that comes to a node has come by a statement: it stands before, in a block around the node."""
+    where, at = facts.places[stmt]
+    return any(block is where and place > at for block, place in facts.blocks(node))
 
 
 def _needs_more(whole: ast.expr, part: ast.expr) -> bool:
