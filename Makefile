@@ -53,7 +53,7 @@ mutants: .venv/made ## put 63 small mistakes into torchlint, one at a time, and 
 	PYTHONPATH=.:tests .venv/bin/python tests/mutants.py $(ARGS)
 
 demo: .venv-demo/made ## lint and fix a copy of the agent in examples/
-	@sh examples/demo.sh .venv-demo/bin/python
+	@sh examples/demo.sh .venv-demo/bin/python .venv/bin/python
 
 docs: .venv-docs/made ## build the documentation site into site/, with every link checked
 	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
