@@ -157,13 +157,59 @@ def test_one_name_may_be_imported_for_several_functions() -> None:
         ("class Config:\n    pass\n", False),
         ("import torch\nfrom nets import Used\nfor _ in range(3):\n    Used()\n", True),
         ("from nets import Used\ntrainer = Used()\ntrainer.fit()\n", True),
-        ("from nets import Used\ndef main():\n    Used()\n", True),
+        ("from nets import Used\ndef main():\n    Used()\n", False),
         ("from nets import Used\ndef helper():\n    Used()\nif True:\n    helper()\n", True),
     ],
     ids=["definitions", "a loop", "a call that trains", "main", "a call of its own function"],
 )
 def test_where_programs_begin(start: str, dead: bool) -> None:
     assert ("nets.Left" in _dead({"nets.py": NETS, "run.py": start})) is dead
+
+
+def test_a_method_that_no_code_names_is_dead() -> None:
+    agent = """
+        import torch
+        from torch import nn
+        from somewhere import Trainer, hook
+
+
+        class Agent(nn.Module):
+            def __init__(self):
+                super().__init__()
+
+            def forward(self, x):
+                return self.act(x)
+
+            def act(self, x):
+                return x
+
+            def left(self, x):
+                return self.left_too(x)
+
+            def left_too(self, x):
+                return x
+
+            def named_by_a_text(self):
+                return 1
+
+            @hook
+            def kept(self):
+                return 2
+
+            def extra_repr(self):
+                return ""
+
+
+        class Mine(Trainer):
+            def called_by_the_framework(self):
+                return 3
+
+
+        if __name__ == "__main__":
+            print(Agent()(torch.ones(3)), getattr(Agent(), "named_by_a_text")(), Mine())
+    """
+    # What a dead method names is named all the same: a method is part of its class, which is live.
+    assert _dead({"agent.py": agent}) == {"agent.Agent.left"}
 
 
 def test_a_network_that_no_program_makes_is_not_hot() -> None:

@@ -80,4 +80,4 @@ def takes_row(site: Site, node: cst.CSTNode) -> bool:
     """Return whether an expression is the row of a tensor that a loop goes over: ``row`` of ``for row in rows``."""
     twin = site.expression(node)
     value = site.fact(Elements).of(site.file, twin) if isinstance(twin, ast.Name) else None
-    return value is not None and value.has_axes
+    return value is not None

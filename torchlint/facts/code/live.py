@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.file_edits import FileEdits
@@ -14,6 +15,7 @@ from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.starting import commands_of, imported_by_others, starts
 from torchlint.facts.code.tree import names_among
+from torchlint.facts.values.torch_table import is_method
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, last_names
 
@@ -26,11 +28,23 @@ _LOADS = last_names(names="module")
 # What these packages offer as decorators hands nothing on to other code.
 _PLAIN = frozenset({"abc", "builtins", "contextlib", "dataclasses", "functools", "torch", "typing"})
 _WORD = regex(r"\w+")
+# Bases whose code calls no method of a class that derives from them, but for these.
+_BASES = frozenset({"builtins.object", "abc.ABC", "torch.nn.Module", "torch.nn.modules.module.Module"})
 _DOCUMENTS = Word("decorator that documents")
 _PACKAGE = "__init__.py"
 
 Node = Scope | FileFacts
 """What code belongs to: a definition at the top of a file, or all of the file that stands outside of these."""
+
+
+class Reads(NamedTuple):
+    """The definitions that code reads, and names of methods."""
+
+    definitions: set[Scope]
+    methods: set[str]
+
+
+_NOTHING = Reads(set(), set())
 
 
 @dataclass(eq=False, slots=True)
@@ -46,6 +60,7 @@ class Live(Fact):
     project: Project
     distributed: bool
     dead: frozenset[Scope] | None = None
+    named: frozenset[str] = frozenset()
 
     @classmethod
     def build(cls, analyses: Analyses) -> Live:
@@ -54,26 +69,31 @@ class Live(Fact):
 
     def __post_init__(self) -> None:
         if self.dead is None:
-            roots = [] if self.distributed else list(self._programs())
+            roots = [] if self.distributed else self._programs()
             self.dead = frozenset(self._unreached(roots)) if roots else frozenset()
+            self.dead |= frozenset(self._uncalled()) if self.named else frozenset()
 
     def edited(self, project: Project, edits: FileEdits) -> Live:
         """Return what is live after edits of files that leave their outlines as they are: the same."""
         found = (edits.scope(scope) for scope in self.dead or ())
-        return Live(project, self.distributed, frozenset(scope for scope in found if scope is not None))
+        return Live(project, self.distributed, frozenset(scope for scope in found if scope is not None), self.named)
 
     def is_dead(self, scope: Scope) -> bool:
         """Return whether no program comes to the code of a function or class."""
-        return outermost(scope) in self.dead if self.dead else False
+        if not self.dead:
+            return False
+        return outermost(scope) in self.dead or (scope.method or scope) in self.dead
 
-    def _programs(self) -> Iterator[Node]:
-        """Where programs begin: files that start something, and functions that a command may name."""
-        imported = imported_by_others(self.project.files, self.project.names)
-        for facts in self.project.files.values():
-            commands = [] if facts.path in imported else list(commands_of(facts))
-            if commands or starts(self.project, facts):
-                yield facts
-                yield from commands
+    def _programs(self) -> list[Node]:
+        """Where programs begin: files that start something, and with these the functions that a command may name."""
+        files = self.project.files
+        found: list[Node] = [facts for facts in files.values() if starts(self.project, facts)]
+        if found:
+            imported = imported_by_others(files, self.project.names)
+            for facts in (facts for path, facts in files.items() if path not in imported):
+                if commands := list(commands_of(facts)):
+                    found += (facts, *commands)
+        return found
 
     def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:
         """The definitions that no program comes to."""
@@ -82,7 +102,8 @@ class Live(Fact):
             for scope in facts.scopes:
                 if _is_top(scope):
                     bearing[scope.name].append(scope)
-        reads: dict[FileFacts, Mapping[Node, set[Scope]]] = {}
+        reads: dict[FileFacts, Mapping[Node, Reads]] = {}
+        named: set[str] = set()
         todo = list(roots)
         reached = set(todo)
         while todo:
@@ -90,14 +111,30 @@ class Live(Fact):
             facts = node if isinstance(node, FileFacts) else node.file
             if facts not in reads:
                 reads[facts] = self._reads(facts, bearing)
-            read = reads[facts].get(node, set())
-            if facts.top in read:
+            read = reads[facts].get(node, _NOTHING)
+            if facts.top in read.definitions:
                 return
-            for each in (*read, *(self._beside(facts) if node is facts else (facts,))):
+            named |= read.methods
+            for each in (*read.definitions, *(self._beside(facts) if node is facts else (facts,))):
                 if each not in reached:
                     reached.add(each)
                     todo.append(each)
-        yield from (scope for named in bearing.values() for scope in named if scope not in reached)
+        self.named = frozenset(named)
+        yield from (scope for scopes in bearing.values() for scope in scopes if scope not in reached)
+
+    def _uncalled(self) -> Iterator[Scope]:
+        """The methods that no live code names, of classes whose methods no framework calls."""
+        for name in self.project.methods.keys() - self.named:
+            if not (name.startswith("_") or is_method(name)):
+                yield from (method for method in self.project.methods[name] if self._is_ours(method))
+
+    def _is_ours(self, method: Scope) -> bool:
+        """Whether a method belongs to classes of the project alone, and no decorator takes it."""
+        owner = method.method_of
+        if owner is None or any(not self._is_plain(method.file, each) for each in decorators(method.node)):
+            return False
+        line = self.project.ancestry(owner.dotted)
+        return not self._is_handed_on(owner) and all(each in self.project.classes or each in _BASES for each in line)
 
     def _beside(self, facts: FileFacts) -> Iterator[Node]:
         """What runs, or may be kept elsewhere, when a file is imported."""
@@ -132,23 +169,26 @@ class Live(Fact):
         origin = (self.project.qualified(facts, decorator) or "").partition(".")[0]
         return origin in _PLAIN or _DOCUMENTS.fits(last_name(decorator))
 
-    def _reads(self, facts: FileFacts, bearing: Mapping[str, list[Scope]]) -> Mapping[Node, set[Scope]]:
-        """The definitions that the code of a file reads, by what the code belongs to; the file's own scope is any."""
+    def _reads(self, facts: FileFacts, bearing: Mapping[str, list[Scope]]) -> Mapping[Node, Reads]:
+        """What the code of a file reads, by what the code belongs to; the file's own scope is any definition."""
         tops: dict[ast.AST, Scope] = {scope.node: scope for scope in facts.scopes if _is_top(scope)}
         others: dict[str, set[str]] = defaultdict(set)
         for scope in facts.scopes:
             for name, bindings in scope.bindings.items():
                 others[name].update(each.target.rpartition(".")[2] for each in bindings if each.how is Bind.IMPORT)
-        found: dict[Node, set[Scope]] = defaultdict(set)
+        found: dict[Node, Reads] = defaultdict(lambda: Reads(set(), set()))
         for kind in _READS:
             for node in facts.nodes(kind):
                 if self._is_named_by_text(facts, node):
-                    found[_home(facts, node, tops)].add(facts.top)
+                    found[_home(facts, node, tops)].definitions.add(facts.top)
                 names = {name for each in _names_of(node) for name in (each, *others.get(each, ()))}
                 named = [scope for name in names for scope in bearing.get(name, ())]
-                if named and not _only_tells(facts, node):
+                methods = names & self.project.methods.keys()
+                if (named or methods) and not _only_tells(facts, node):
                     known = self._definition(facts, node)
-                    found[_home(facts, node, tops)].update(named if known is None else (known,))
+                    read = found[_home(facts, node, tops)]
+                    read.definitions.update(named if known is None else (known,))
+                    read.methods.update(methods)
         return found
 
     def _definition(self, facts: FileFacts, node: ast.expr) -> Scope | None:
