@@ -503,6 +503,7 @@ PLAIN = {
     "writer": "None",
     "made": "Agent()",
 }
+_OTHER = "class Other({base}):\n    def __init__(self, *args, **more):\n        {call}\n"
 OPTIONS: dict[str, tuple[dict[str, str], tuple[Frequency, ...]]] = {
     "as the only call leaves it": ({}, (O, U, O)),
     "given": ({"made": 'Agent(prior="normal")'}, (U, O, O)),
@@ -518,6 +519,18 @@ OPTIONS: dict[str, tuple[dict[str, str], tuple[Frequency, ...]]] = {
     ),
     "a default that keywords may replace": ({"made": "Agent(**settings)"}, (U, U, O)),
     "a base that is not seen": ({"above": "from other import Base", "base": "(Base)"}, (U, U, O)),
+    "another class hands everything to its base": (
+        {"above": "from other import Base\n" + _OTHER.format(base="Base", call="super().__init__(*args, **more)")},
+        (O, U, O),
+    ),
+    "another class hands everything to a base by its name": (
+        {"above": "from other import Base\n" + _OTHER.format(base="Base", call="Base.__init__(self, *args, **more)")},
+        (O, U, O),
+    ),
+    "another class hands everything to one of two bases": (
+        {"above": "from other import A, B\n" + _OTHER.format(base="A, B", call="super().__init__(*args, **more)")},
+        (U, U, O),
+    ),
     "a writer on some ways": ({"writer": "open(path) if path else None"}, (O, U, U)),
 }
 
