@@ -197,7 +197,9 @@ class Data:
         if last in _TEXT or last.endswith(("Error", "Exception", "Warning")):
             return iter((self.text,))
         if last == "sorted":
-            return iter((Use.HOST,))
+            # Pairs are sorted by what stands first in them: ``sorted(d.items())``.
+            behind = spot.path[1:2] and isinstance(spot.path[1], int) and spot.path[1] > 0 and not call.keywords
+            return iter((spot.same(call) if behind else Use.HOST,))
         if last == "range":
             return iter((Use.SIZE,))
         if last == "slice":
