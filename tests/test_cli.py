@@ -69,7 +69,7 @@ def test_flags_become_settings(engine, flags):
     assert main(["check", *flags.split()]) == 0
     expected = FLAGS[flags]
     assert {name: getattr(engine.settings, name) for name in expected} == expected
-    plain = Settings(engine.settings.root)
+    plain = Settings(engine.settings.root, distributed=False)
     others = [name for name in Settings.__slots__ if name not in (*expected, "file", "files")]
     assert {name: getattr(engine.settings, name) for name in others} == {name: getattr(plain, name) for name in others}
 

@@ -126,7 +126,7 @@ def test_what_a_decorator_or_a_base_class_keeps_is_live() -> None:
             return x
     """
     run = "import kept\nif __name__ == '__main__':\n    print(kept)\n"
-    assert _dead({"kept.py": kept, "run.py": run}) == {"kept.Documented", "kept.act"}
+    assert _dead({"kept.py": kept, "run.py": run}) == {"kept.Documented"}
 
 
 def test_a_name_that_an_import_tells_means_one_of_several_definitions() -> None:
@@ -224,7 +224,7 @@ def test_a_network_that_no_program_makes_is_not_hot() -> None:
     assert reason == "no program of the project mentions Left, and no setup.py or pyproject.toml packages it"
 
 
-def test_a_loop_of_updates_that_no_program_runs_is_not_hot() -> None:
+def test_a_function_that_trains_may_be_named_by_a_command() -> None:
     loop = """
         import torch
 
@@ -236,17 +236,20 @@ def test_a_loop_of_updates_that_no_program_runs_is_not_hot() -> None:
                 optimizer.step()
 
 
-        def main():
-            print(torch.ones(3))
+        def helper():
+            return 1
 
 
         if __name__ == "__main__":
-            main()
+            print(torch.ones(3))
     """
-    assert Code(loop).frequency("backward") is Frequency.UPDATE
-    assert Code(loop, distributed=False).frequency("backward") is Frequency.UPDATE  # a command may name it
-    called = {"loop.py": loop, "other.py": "import torch\nimport loop\n"}
-    assert Code(called, distributed=False).frequency("backward", "loop.py") is Frequency.ONCE
+    assert _dead({"loop.py": loop, "other.py": "import torch\nimport loop\n"}) == {"loop.helper"}
+
+
+def test_what_a_notebook_defines_is_live() -> None:
+    cell = "import torch\n\n\nclass Left:\n    pass\n\n\nprint(1)\n"
+    assert not _dead({"one.ipynb": cell})
+    assert _dead({"one.py": cell + "for _ in range(3):\n    pass\n"}) == {"one.Left"}
 
 
 def test_what_a_framework_calls_is_hot_where_a_program_comes_to_its_class() -> None:

@@ -67,6 +67,7 @@ least-size = 3
     )
     (tmp_path / "src").mkdir()
     assert load(tmp_path / "src" / "a.py") == Settings(
+        distributed=False,
         root=tmp_path,
         select=("TL1",),
         ignore=("TL102",),
@@ -211,7 +212,7 @@ def test_settings_on_the_command_line_come_on_top(tmp_path):
 
 def test_isolated_reads_no_file(tmp_path):
     (tmp_path / "torchlint.toml").write_text("preview = 7")
-    assert load(tmp_path, isolated=True) == Settings(root=tmp_path, isolated=True)
+    assert load(tmp_path, isolated=True) == Settings(root=tmp_path, isolated=True, distributed=False)
     with pytest.raises(SettingsError, match="isolated"):
         load(tmp_path, isolated=True, config=tmp_path / "torchlint.toml")
 
@@ -277,7 +278,7 @@ def test_broken_toml_names_file_and_line(tmp_path):
 
 def test_a_broken_pyproject_that_is_not_about_us_is_none_of_our_business(tmp_path):
     pyproject(tmp_path, "[project\n")
-    assert load(tmp_path) == Settings(root=tmp_path)
+    assert load(tmp_path) == Settings(root=tmp_path, distributed=False)
 
 
 @pytest.mark.parametrize(

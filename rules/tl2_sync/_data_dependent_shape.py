@@ -13,7 +13,6 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Site, Value
 
-
 # Torch takes bytes that index for a mask, as it did before it had truth values.
 _MASKING = ("bool", "uint8")
 

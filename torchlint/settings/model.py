@@ -47,6 +47,7 @@ class Settings:
         target_torch, target_version: the oldest torch and Python that linted code has to run with, e.g. ``2.2`` and
             ``py310``. ``None``: neither the settings nor the project says.
         line_length: how long lines are in the project, where its formatter or linter is told; no setting of ours.
+        distributed: whether the project is packaged, so that programs elsewhere may import it; no setting of ours.
         plugins: installed packages whose rules are loaded beside the built-in ones.
         models: rows about functions and methods that the project uses, besides those about libraries.
         isolated: no settings file was read, and only shipped figures are quoted.

@@ -13,10 +13,11 @@ from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.autograd.tuples import Tuples, added_to
-from torchlint.facts.code.callers import answers, methods
+from torchlint.facts.code.callers import answers, registered
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
@@ -192,17 +193,8 @@ class Graphs(Fact):
 
     def _is_buffer(self, owner: Value, attr: str) -> bool:
         """Whether all that a module keeps under a name is what ``register_buffer`` was given."""
-        calls = (
-            call for cls in owner.name.split("|") for scope in self.project.family(cls) for call in _calls_in(scope)
-        )
-        return owner.kind is Kind.MODULE and any(
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "register_buffer"
-            and call.args
-            and isinstance(call.args[0], ast.Constant)
-            and call.args[0].value == attr
-            for call in calls
-        )
+        calls = (call for cls in owner.name.split("|") for call in registered(self.project, cls, attr))
+        return owner.kind is Kind.MODULE and any(last_name(call.func) == "register_buffer" for call in calls)
 
     # calls ----------------------------------------------------------------------------------------------------------
 
@@ -419,10 +411,6 @@ def _records(facts: FileFacts, stmt: ast.AST, name: str) -> bool:
         case ast.Attribute(value=ast.Name(id=tested), attr="requires_grad"):
             return tested == name
     return False
-
-
-def _calls_in(cls: Scope) -> Iterator[ast.Call]:
-    return (call for method in methods(cls) for call in method.calls)
 
 
 def _joined(found: Sequence[Graph | None]) -> Graph | None:

@@ -9,6 +9,9 @@ from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
+from torchlint.models import method_names
+
+_REGISTERING = method_names("Module", adds="tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,16 @@ def constants_of(project: Project, name: str) -> Iterator[object]:
 def methods(cls: Scope) -> Iterator[Scope]:
     """Yield the functions in a class's body."""
     return (inner for inner in cls.inner if inner.kind == "function")
+
+
+def registered(project: Project, cls: str, name: str) -> Iterator[ast.Call]:
+    """Yield the calls of a class and its ancestors that register a tensor by name: ``register_buffer("name", x)``."""
+    for method in (method for scope in project.family(cls) for method in methods(scope)):
+        for call in method.calls:
+            match call:
+                case ast.Call(func=ast.Attribute(attr=how), args=[ast.Constant(value=given), *_]):
+                    if how in _REGISTERING and given == name:
+                        yield call
 
 
 def own_mentions_of(cls: Scope, name: str) -> Iterator[ast.Attribute]:

@@ -13,7 +13,7 @@ from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.starting import commands_of, imported_by_others, starts
+from torchlint.facts.code.starting import commands_of, is_notebook, starts
 from torchlint.facts.code.tree import names_among
 from torchlint.facts.values.torch_table import is_method
 from torchlint.late import dataclass, regex
@@ -85,14 +85,15 @@ class Live(Fact):
         return outermost(scope) in self.dead or (scope.method or scope) in self.dead
 
     def _programs(self) -> list[Node]:
-        """Where programs begin: files that start something, and with these the functions that a command may name."""
-        files = self.project.files
-        found: list[Node] = [facts for facts in files.values() if starts(self.project, facts)]
-        if found:
-            imported = imported_by_others(files, self.project.names)
-            for facts in (facts for path, facts in files.items() if path not in imported):
-                if commands := list(commands_of(facts)):
-                    found += (facts, *commands)
+        """Where programs begin: files that start something, and with these the functions that a command may name.
+
+        What a notebook defines counts: its cells run in any order, and as often as their reader likes.
+        """
+        files = self.project.files.values()
+        found: list[Node] = [facts for facts in files if starts(self.project, facts)]
+        for facts in files if found else ():
+            if commands := list(filter(_is_top, facts.scopes) if is_notebook(facts) else commands_of(facts)):
+                found += (facts, *commands)
         return found
 
     def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:

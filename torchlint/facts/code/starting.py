@@ -53,7 +53,12 @@ def _begins(stmt: ast.stmt) -> bool:
 
 def starts(project: Project, facts: FileFacts) -> bool:
     """Return whether a file does more than define when it runs: a notebook, a program, a loop outside of functions."""
-    return facts.path.endswith(".ipynb") or any(_runs(project, facts, stmt) for stmt in _outside(facts.tree.body))
+    return is_notebook(facts) or any(_runs(project, facts, stmt) for stmt in _outside(facts.tree.body))
+
+
+def is_notebook(facts: FileFacts) -> bool:
+    """Return whether a file is a notebook."""
+    return facts.path.endswith(".ipynb")
 
 
 def _outside(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

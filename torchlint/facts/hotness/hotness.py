@@ -149,7 +149,6 @@ class Heat(Fact):
         kinds = entry.kinds if entry is not None else frozenset()
         kinds = kinds | {ITERATION} if local.episode is not None else kinds
         kinds = kinds | {GENERATION} if kinds and self._generates_often(scope, local) else kinds
-        kinds = kinds | {GENERATION} if kinds and local.chunk is not None else kinds
         return kinds | {SAMPLE} if kinds and local.sample is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
@@ -212,9 +211,7 @@ class Heat(Fact):
         each = local.token is not None or local.sample is not None or local.imagined is not None
         if each and found is Frequency.EPISODE and self._iterates(scope, local):
             found = Frequency.STEP
-        elif (found is Frequency.EPISODE and self._generates_often(scope, local)) or (
-            found is Frequency.EPISODE and local.chunk is not None and self._iterates(scope, local)
-        ):
+        elif found is Frequency.EPISODE and self._generates_often(scope, local):
             found = Frequency.UPDATE
         return found if local.cap is None else min(found, local.cap)
 
@@ -226,8 +223,11 @@ class Heat(Fact):
     def _generates_often(self, scope: Scope, local: Local) -> bool:
         """Whether code runs in the rounds of a loop in which a model generates, several times for one rollout.
 
-        Such a loop stands in another one, or in a function that runs once per rollout.
+        Such a loop stands in another one, or in a function that runs once per rollout. So does one over chunks of what
+        was generated.
         """
+        if local.chunk is not None and self._iterates(scope, local):
+            return True
         if local.generation is None or local.driver is not None:
             return local.generation is not None
         entry = self.entry(scope, local)

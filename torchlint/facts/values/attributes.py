@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from itertools import islice
 
-from torchlint.facts.code.callers import Caller, arguments, methods, stores_of
+from torchlint.facts.code.callers import Caller, arguments, methods, registered, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.values import spaces
@@ -18,12 +18,10 @@ from torchlint.facts.values.join import HOST, TENSOR, dict_of, join, list_of, tu
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
-from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 _REGISTERED = (Kind.FUNCTION, Kind.CLASS)
-_REGISTERING = method_names("Module", adds="tensor")
 
 
 @dataclass(eq=False, slots=True)
@@ -145,12 +143,9 @@ class Attributes:
 
     def _registered(self, cls: str, name: str) -> bool:
         """Whether a class makes an attribute with ``register_buffer("name", ...)``; where it lives may change."""
-        for method in (method for scope in self.ask.project.family(cls) for method in methods(scope)):
-            for call in method.calls:
-                if isinstance(call.func, ast.Attribute) and call.func.attr in _REGISTERING and len(call.args) > 1:
-                    if isinstance(call.args[0], ast.Constant) and call.args[0].value == name:
-                        return not (isinstance(call.args[1], ast.Constant) and call.args[1].value is None)
-        return False
+        given = (call.args[1] for call in registered(self.ask.project, cls, name) if len(call.args) > 1)
+        first = next(given, None)
+        return first is not None and not (isinstance(first, ast.Constant) and first.value is None)
 
     def outside(self, cls: str, name: str) -> Iterator[AttributeStore]:
         """Yield the assignments to an attribute from outside of an instance of a class or of a relative."""

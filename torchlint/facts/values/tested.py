@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
@@ -13,28 +14,23 @@ from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING, TENSOR
 from torchlint.rule import Kind, Value
 
+_OTHERS = frozenset(
+    {Kind.UNKNOWN, Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING}
+)
 _TYPES = {
     "builtins.int": INT,
     "builtins.float": FLOAT,
     "builtins.bool": NUMBER,
     "builtins.str": STRING,
+    "builtins.list": Value(Kind.LIST),
+    "builtins.tuple": Value(Kind.TUPLE),
+    "builtins.dict": Value(Kind.DICT),
+    "numpy.ndarray": Value(Kind.NDARRAY),
+    "torch.Tensor": TENSOR,
 }
-_OTHERS = frozenset(
-    {Kind.UNKNOWN, Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING}
-)
-_KINDS = {
-    "builtins.list": Kind.LIST,
-    "builtins.tuple": Kind.TUPLE,
-    "builtins.dict": Kind.DICT,
-    "builtins.int": Kind.NUMBER,
-    "builtins.float": Kind.NUMBER,
-    "builtins.str": Kind.STRING,
-    "numpy.ndarray": Kind.NDARRAY,
-    "torch.Tensor": Kind.TENSOR,
-}
-_TESTED = frozenset(_KINDS.values())
+"""What a value of a type is."""
+_TESTED = frozenset(value.kind for value in _TYPES.values())
 _TENSORS = frozenset({"torch.Tensor", "torch.autograd.Variable", "torch.autograd.variable.Variable"})
-_SAME = (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
 _ASKING = frozenset({"isinstance", "is_tensor"})
 
 
@@ -126,23 +122,44 @@ def _may_pass(value: Value | None, kinds: frozenset[Kind], truth: bool) -> bool:
     return value is None or value.kind not in _TESTED or (value.kind in kinds) is truth
 
 
+class _TypeTest(NamedTuple):
+    """A test of the type of a name: the types by qualified name, and whether it asks for any other type."""
+
+    name: ast.Name
+    types: Sequence[str]
+    negated: bool
+
+
+def _asked(project: Project, facts: FileFacts, test: ast.expr) -> _TypeTest | None:
+    """What a test asks of the type of a name: ``isinstance(x, (int, str))``, ``type(x) is not list``."""
+    match test:
+        case ast.Call(func=func, args=[ast.Name() as read, named], keywords=[]):
+            wanted, negated = "builtins.isinstance", False
+        case ast.Compare(
+            left=ast.Call(func=func, args=[ast.Name() as read], keywords=[]),
+            ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op],
+            comparators=[named],
+        ):
+            wanted, negated = "builtins.type", isinstance(op, (ast.IsNot, ast.NotEq))
+        case _:
+            return None
+    if project.qualified(facts, func) != wanted:
+        return None
+    return _TypeTest(read, [project.qualified(facts, each) or "" for each in _each(named)], negated)
+
+
 def _kinds_asked(project: Project, facts: FileFacts, test: ast.expr, name: str) -> tuple[frozenset[Kind], bool] | None:
     """The kinds that a test of a name asks for, and whether it asks for others than these.
 
-    ``None`` for another test, or where one of its types is of no known kind.
+    ``None`` for another test, or where one of its types is of no known kind. Truth values are numbers of Python, which
+    no test for them tells from the others.
     """
-    negated = False
-    match test:
-        case ast.Call(func=asked, args=[ast.Name() as read, named], keywords=[]) if read.id == name:
-            fits = project.qualified(facts, asked) == "builtins.isinstance"
-        case ast.Compare(left=ast.Call(func=asked, args=[ast.Name() as read]), ops=[op], comparators=[named]):
-            fits = read.id == name and project.qualified(facts, asked) == "builtins.type" and isinstance(op, _SAME)
-            negated = isinstance(op, (ast.IsNot, ast.NotEq))
-        case _:
-            return None
-    kinds = [_KINDS.get(project.qualified(facts, each) or "") for each in _each(named)] if fits else []
-    known = frozenset(kind for kind in kinds if kind is not None)
-    return (known, negated) if kinds and len(known) == len(set(kinds)) else None
+    asked = _asked(project, facts, test)
+    if asked is None or asked.name.id != name or not asked.types:
+        return None
+    if any(each not in _TYPES or each == "builtins.bool" for each in asked.types):
+        return None
+    return frozenset(_TYPES[each].kind for each in asked.types), asked.negated
 
 
 def names_asked(function: Scope) -> frozenset[str]:
@@ -199,19 +216,10 @@ def _is_same(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name)
 
 
 def _said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> Value | None:
-    """What a test says that a name is; ``None`` where it asks for no type, or of another binding of the name."""
-    match test:
-        case ast.Call(func=asked, args=[ast.Name(id=node.id) as name, named], keywords=[]):
-            wanted = "builtins.isinstance"
-        case ast.Compare(
-            left=ast.Call(func=asked, args=[ast.Name(id=node.id) as name], keywords=[]),
-            ops=[ast.Is() | ast.Eq()],
-            comparators=[named],
-        ):
-            wanted = "builtins.type"
-        case _:
-            return None
-    if project.qualified(facts, asked) != wanted:
+    """The number or text that a test says a name is; ``None`` for another test, or one of another binding."""
+    asked = _asked(project, facts, test)
+    if asked is None or asked.negated or asked.name.id != node.id or len(asked.types) != 1:
         return None
-    said = _TYPES.get(project.qualified(facts, named) or "")
-    return said if _is_same(project, facts, name, node) else None
+    said = _TYPES.get(asked.types[0])
+    told = said is not None and said.kind in (Kind.NUMBER, Kind.STRING)
+    return said if told and _is_same(project, facts, asked.name, node) else None
