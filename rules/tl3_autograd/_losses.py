@@ -44,6 +44,30 @@ class Losses(Fact):
         names = self._names(facts, node, _terms)
         return any(True in self._forward.ends(facts, use) for name in names for use in self._other_uses(facts, name))
 
+    def is_term(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether a name is a term of a sum that backward() is called on: ``pg_loss + 0.5 * value_loss``."""
+        if not isinstance(node, ast.Name):
+            return False
+        return any(
+            isinstance(read, ast.Name) and self.called_on(facts, read)
+            for use in self._other_uses(facts, node)
+            for read in self._sums_of(facts, use)
+        )
+
+    def _sums_of(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
+        """The reads of a name that stands for a sum with this term in it, scaled or not."""
+        node: ast.AST = name
+        while isinstance(above := facts.parent.get(node), (ast.BinOp, ast.UnaryOp)):
+            if isinstance(above, ast.BinOp) and not isinstance(above.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+                return
+            node = above
+        stmt = facts.parent.get(node)
+        if node is name or not isinstance(stmt, ast.Assign) or stmt.value is not node:
+            return
+        for target in stmt.targets:
+            if isinstance(target, ast.Name):
+                yield from self.uses.mentions.of_binding(facts, target.id, stmt)
+
     def _step(self, spot: Spot) -> Iterator[Spot | bool]:
         """Follow a value to its mean, through a scaler and into functions; ``True`` where backward() is called."""
         facts, node = spot.facts, spot.node

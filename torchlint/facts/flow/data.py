@@ -10,6 +10,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
+from torchlint.facts.values.operators import gathers
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names, method_names
 from torchlint.rule import Device, Kind, Use
@@ -154,7 +155,7 @@ class Data:
             return iter((Use.TENSOR,))
         if kind in (Kind.NDARRAY, Kind.SCALAR):
             return iter((Use.HOST,))
-        return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES else None
+        return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES or gathers(method, call) else None
 
     def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
         """Follow the value through a function that reduces it over all processes: the result has the same keys."""
