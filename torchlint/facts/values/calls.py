@@ -38,6 +38,7 @@ from torchlint.facts.values.join import (
 )
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
+from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
@@ -405,7 +406,7 @@ class CallValues:
     def _given(self, function: Scope) -> Value | None:
         """What the returns of a function give."""
         values = [self.ask.value(function.file, r.value) if r.value is not None else NONE for r in function.returns]
-        return join(values) if values else NONE
+        return joined(self.ask.project, values) if values else NONE
 
     def _of_kind(self, function: Scope, promised: Value) -> Value:
         """What a function returns that promises a tensor or an array: its returns say more, also that it is a number.
