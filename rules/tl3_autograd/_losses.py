@@ -56,17 +56,14 @@ class Losses(Fact):
 
     def _sums_of(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
         """The reads of a name that stands for a sum with this term in it, scaled or not."""
-        node: ast.AST = name
-        while isinstance(above := facts.parent.get(node), (ast.BinOp, ast.UnaryOp)):
-            if isinstance(above, ast.BinOp) and not isinstance(above.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        for node, above in facts.climb(name):
+            if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+                continue
+            if isinstance(above, ast.Assign) and node is not name and above.value is node:
+                for target in (each for each in above.targets if isinstance(each, ast.Name)):
+                    yield from self.uses.mentions.of_binding(facts, target.id, above)
+            if not isinstance(above, ast.UnaryOp):
                 return
-            node = above
-        stmt = facts.parent.get(node)
-        if node is name or not isinstance(stmt, ast.Assign) or stmt.value is not node:
-            return
-        for target in stmt.targets:
-            if isinstance(target, ast.Name):
-                yield from self.uses.mentions.of_binding(facts, target.id, stmt)
 
     def _step(self, spot: Spot) -> Iterator[Spot | bool]:
         """Follow a value to its mean, through a scaler and into functions; ``True`` where backward() is called."""
