@@ -63,6 +63,8 @@ _OF_PYTHON: Mapping[Kind, type] = {
     Kind.NONE: type(None),
 }
 
+# Ends of the names of classes of transformers that prepare texts and images for a model.
+_PREPARING = ("Tokenizer", "TokenizerFast", "Processor")
 _ANY_MODULE = "torch.nn.Module"
 _GENERATING = frozenset({Kind.UNKNOWN, Kind.MODULE, Kind.INSTANCE})
 
@@ -162,8 +164,10 @@ class CallValues:
         return None if callee is None else self._called(callee, facts, node)
 
     def _pretrained(self, name: str) -> Value:
-        """The module that a class method of a framework makes: ``AutoModel.from_pretrained("name")``."""
+        """The object that a class method of a framework makes: ``AutoModel.from_pretrained("name")``, a tokenizer."""
         cls, _, method = name.rpartition(".")
+        if method == "from_pretrained" and cls.startswith("transformers.") and cls.endswith(_PREPARING):
+            return Value(Kind.INSTANCE, name=cls, derived=True)
         line = self.ask.project.ancestry(cls) if cls in self.ask.project.classes else [cls]
         if not any(method in protocols.makers(base) for base in line) or self.ask.project.implementations(cls, method):
             return UNKNOWN
