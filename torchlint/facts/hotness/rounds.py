@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import LOOPS, Scope
+from torchlint.facts.code.model import LOOPS, NESTED, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.hotness.around import runs_each_time
 from torchlint.facts.hotness.coldness import cold_file, cold_function
 from torchlint.facts.hotness.iterations import is_generation
@@ -45,6 +45,21 @@ def find_rounds(project: Project, graph: CallGraph, roots: Collection[ast.AST]) 
                 _climb(project, graph, rounds, scope, place)
     rounds.loops.difference_update(roots)
     return rounds
+
+
+def waits_to_learn(loop: ast.AST, updates: Container[ast.AST]) -> bool:
+    """Return whether all that learns in the rounds of a loop stands in branches: it waits for many rounds."""
+    found = False
+    todo = [loop]
+    while todo:
+        for child in children(todo.pop()):
+            if isinstance(child, ast.If) and not child.orelse:
+                found = found or any(part in updates for part in walk(child))
+            elif child in updates:
+                return False
+            elif not isinstance(child, NESTED):
+                todo.append(child)
+    return found
 
 
 def _generations(scope: Scope) -> Iterator[ast.AST]:
