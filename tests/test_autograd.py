@@ -292,6 +292,24 @@ show({expression})
     assert code.analyses[Autograd].has_graph(code.file(), code.shown()) is GATHERED[expression]
 
 
+@pytest.mark.parametrize(
+    ("guard", "graph"),
+    [
+        ("if x.requires_grad:\n    x = x.detach()", False),
+        ("if other.requires_grad:\n    x = x.detach()", True),
+        ("if x.ndim:\n    x = x.detach()", True),
+        ("if x.requires_grad:\n    x = x.mean()", True),
+        ("if x.requires_grad:\n    pass\nelse:\n    x = x.detach()", True),
+    ],
+)
+def test_what_has_a_graph_is_detached_behind_a_test_of_it(guard: str, graph: bool) -> None:
+    head = (
+        f"{HEAD}net = nn.Linear(4, 2)\noptimizer = torch.optim.Adam(net.parameters())\nobs = other = torch.zeros(4)\n"
+    )
+    code = Code(f"{head}x = net(obs)\n{guard}\nshow(x)\n")
+    assert code.analyses[Autograd].has_graph(code.file(), code.shown()) is graph
+
+
 def test_graphs_of_target_networks_alone_can_be_told_apart() -> None:
     head = f"{HEAD}import copy\nnet = nn.Linear(4, 2)\ntarget = copy.deepcopy(net)\nobs = torch.zeros(4)\n"
     head += "optimizer = torch.optim.Adam(net.parameters())\n"

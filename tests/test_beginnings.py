@@ -37,6 +37,7 @@ EXEMPT = {
     "environment for one step": "def probe():\n    env = make()\n    g(1)\n    env.step(1)\nfor x in y:\n    probe()\n",
     "step without gradients": "def build(net):\n    opt = SGD(net)\n    g(1)\n    opt.step()\n"
     "for x in y:\n    build(x)\n",
+    "answer to a request": "class H:\n    def do_POST(self):\n        g(1)\n        self.x = env.step(0)\n",
     "function that is shown": "def saliency(loss):\n    g(1)\n    loss.backward()\n"
     "def save_picture(loss):\n    saliency(loss)\nfor x in y:\n    save_picture(x)\n",
     "interval that shows": "for i in y:\n    if i % render_every == 0:\n        env.step(1)\n    g(1)\n",

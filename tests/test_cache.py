@@ -189,7 +189,7 @@ def same_size_same_time(project):
 CHANGES = {
     "a finding goes": lambda p: more(p, "alone.py", AGENT.replace(OLD, NEW)),
     "a finding comes": lambda p: more(
-        p, "agent.py", HEAD + "\n# more\n" + AGENT.split("\n", 2)[2].replace("Agent", "B")
+        p, "agent.py", HEAD + "\n# more\n" + AGENT.split("\n", 2)[2].replace("Agent", "B") + "\n\nRUNS = [B, train]\n"
     ),
     "rows move": lambda p: more(p, "agent.py", "# a comment\n" + HEAD),
     "same size, same time": same_size_same_time,

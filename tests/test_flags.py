@@ -117,7 +117,9 @@ def test_the_mode_of_a_module_is_no_method_of_the_project() -> None:
 
 INTERVALS = {
     "step % 9 == 0 or step == n - 1": O,
-    "step % 9 == 0 or step == n": E,
+    "step % 9 == 0 or step == n": O,
+    "step % 9 == 0 or step + 1 == n": O,
+    "step % 9 == 0 or step == other(step)": U,
     "step == n - 1": E,
     "step >= n - 1": E,
     "n - 1 == step": E,
@@ -501,6 +503,7 @@ PLAIN = {
     "writer": "None",
     "made": "Agent()",
 }
+_OTHER = "class Other({base}):\n    def __init__(self, *args, **more):\n        {call}\n"
 OPTIONS: dict[str, tuple[dict[str, str], tuple[Frequency, ...]]] = {
     "as the only call leaves it": ({}, (O, U, O)),
     "given": ({"made": 'Agent(prior="normal")'}, (U, O, O)),
@@ -516,6 +519,18 @@ OPTIONS: dict[str, tuple[dict[str, str], tuple[Frequency, ...]]] = {
     ),
     "a default that keywords may replace": ({"made": "Agent(**settings)"}, (U, U, O)),
     "a base that is not seen": ({"above": "from other import Base", "base": "(Base)"}, (U, U, O)),
+    "another class hands everything to its base": (
+        {"above": "from other import Base\n" + _OTHER.format(base="Base", call="super().__init__(*args, **more)")},
+        (O, U, O),
+    ),
+    "another class hands everything to a base by its name": (
+        {"above": "from other import Base\n" + _OTHER.format(base="Base", call="Base.__init__(self, *args, **more)")},
+        (O, U, O),
+    ),
+    "another class hands everything to one of two bases": (
+        {"above": "from other import A, B\n" + _OTHER.format(base="A, B", call="super().__init__(*args, **more)")},
+        (U, U, O),
+    ),
     "a writer on some ways": ({"writer": "open(path) if path else None"}, (O, U, U)),
 }
 

@@ -74,6 +74,8 @@ ONE_EXPRESSION = {
     "torch.tensor([x.item()]).mean(dim=0) * table": {"TENSOR"},
     "range(x.item())": {"SIZE"},
     "sorted([x.item(), 1])": {"HOST"},
+    "print(sorted({'loss': x.item()}.items()))": {"LOGGED"},
+    "print(sorted({'loss': x.item()}.items(), key=f))": {"HOST"},
     "math.sqrt(x.item())": set(),
     "print(math.sqrt(abs(-float(x.item()))))": {"LOGGED"},
     "print(np.mean([x.item(), 2]))": {"LOGGED"},

@@ -1547,7 +1547,11 @@ def test_a_function_with_its_own_loop_of_updates_runs_once_per_iteration() -> No
 
 
 CHOSEN = """
-def sample(obs, explore, noise=False, mode="mean"):
+def sample(obs, explore, noise=False, mode="mean", ratio=-1):
+    if ratio > 0:
+        f(0)  # L
+    if ratio != -1:
+        f(0)  # M
     if explore:
         f(1)  # A
     else:
@@ -1575,14 +1579,14 @@ def deep(obs, explore):
 while True:
     env.step(sample(env, True))
 for batch in batches:
-    sample(batch, False, mode="full").backward()
+    sample(batch, False, mode="full", ratio=2).backward()
     sample(batch, batch > 1, mode=batch).backward()
 """
 
 
 def test_a_branch_runs_as_often_as_the_calls_that_choose_it() -> None:
     found = frequencies(CHOSEN)
-    assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U}
+    assert found == {"A": S, "B": U, "C": S, "D": S, "F": S, "G": U, "H": U, "J": U, "K": U, "L": U, "M": U}
 
 
 @pytest.mark.parametrize("module", ["'pkg.losses'", "f'pkg.{name}'", "'pkg.' + name"])

@@ -13,7 +13,7 @@ from torchlint.settings.model import Settings
 from torchlint.settings.options import COMMAND, FILE, OPTIONS, SECTIONS
 
 # What a run is given otherwise: by the project, by a profile, by what was read.
-NOT_GIVEN = {"root", "observed", "sights", "line_length", "file", "files"}
+NOT_GIVEN = {"root", "observed", "sights", "line_length", "distributed", "file", "files"}
 ON_LINES = [option for option in OPTIONS if option.flags]
 REPLAYED = [option for option in ON_LINES if not option.once]
 

@@ -48,6 +48,8 @@ ALL = "rows, rewards, done, info = zip(*[conn.recv() for conn in conns])"
         ("[obs, reward, done, info]", ONE, S),
         ("self.env.step(0)", ALL, S),
         ("(obs, reward, done, info)", ALL, S),
+        ("[obs, reward, done, info]", ONE.replace("reward, done", "self.rewards[0, 1], self.dones[0]"), S),
+        ("[obs, reward, done, info]", ONE.replace("reward, done", "self.first[0, 1], self.second[0]"), E),
         ("[obs, reward, done, info]", "rows, rest = zip(*[conn.recv() for conn in conns])", E),
         ("obs", ONE, E),
     ],

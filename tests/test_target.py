@@ -13,7 +13,7 @@ from test_cli_whole import AGENT
 
 from torchlint.engine.rules import ListedRule, load_rules
 from torchlint.rule import Fix, Method, Report, Rule, Site
-from torchlint.settings.target import python_of, torch_of
+from torchlint.settings.target import is_distribution, python_of, torch_of
 
 TORCH = [
     ("pyproject.toml", '[project]\ndependencies = ["numpy>=1.2", "torch>=2.1"]\n', "2.1"),
@@ -91,6 +91,26 @@ def test_of_several_files_of_requirements_the_oldest_torch_counts(tmp_path: Path
 def test_the_python_of_a_project(tmp_path: Path, name: str, text: str | bytes, expected: str | None) -> None:
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     assert python_of(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("pyproject.toml", '[project]\nname = "a"\n', True),
+        ("pyproject.toml", '[tool.poetry]\nname = "a"\n', True),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 100\n", False),
+        ("setup.py", "from setuptools import setup\nsetup(name='a')\n", True),
+        ("setup.py", "print('nothing')\n", False),
+        ("setup.cfg", "[metadata]\nname = a\n", True),
+        ("setup.cfg", "[flake8]\nmax-line-length = 100\n", False),
+        ("a-1.0.dist-info/METADATA", "Name: a\n", True),
+        ("requirements.txt", "torch\n", False),
+    ],
+)
+def test_whether_others_import_a_project(tmp_path: Path, name: str, text: str, expected: bool) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert is_distribution(tmp_path) is expected
 
 
 # what depends on them -------------------------------------------------------------------------------------------------

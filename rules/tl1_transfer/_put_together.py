@@ -87,7 +87,7 @@ def takes_row(site: Site, node: cst.CSTNode) -> bool:
     elements = site.fact(Elements)
     value = elements.of(site.file, twin)
     if value is not None:
-        return value.has_axes
+        return True
     row = site.fact(Project).reaching(site.file, twin).value
     if not isinstance(row, ast.Subscript) or elements.of(site.file, row) is None:
         return False

@@ -13,6 +13,9 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Site, Value
 
+# Torch takes bytes that index for a mask, as it did before it had truth values.
+_MASKING = ("bool", "uint8")
+
 
 @dataclass(eq=False, slots=True)
 class Masks(Finder):
@@ -26,7 +29,12 @@ class Masks(Finder):
 
     def of(self, file: FileFacts, node: ast.Subscript) -> list[Value]:
         """Return the masks of a subscript."""
-        return [index for index in tensor_indices(self.values, file, node) if index.dtype == "bool"]
+        return [index for index in tensor_indices(self.values, file, node) if index.dtype in _MASKING]
+
+
+def are_truths(site: Site, node: cst.Subscript) -> bool:
+    """Return whether the masks of a subscript are proven to be of truth values, as ``torch.where`` wants them."""
+    return all(mask.dtype == "bool" for mask in masks_of(site, node))
 
 
 def masks_of(site: Site, node: cst.Subscript) -> list[Value]:

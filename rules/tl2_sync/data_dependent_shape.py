@@ -22,7 +22,7 @@ from torchlint.rule import (
     Site,
 )
 
-from ._data_dependent_shape import Masks, masks_of
+from ._data_dependent_shape import Masks, are_truths, masks_of
 from ._masked_forms import fixed_size
 
 _METHODS = method_names(waits="shape")
@@ -196,7 +196,7 @@ class DataDependentShape(Rule):
             better = _DISTINCT if "unique" in what else _COPY if _is_copied(site, node) else _KEEP
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
-            fix = fixed_size(site, node)
+            fix = fixed_size(site, node) if are_truths(site, node) else None
             figure = "masked-errors" if fix is not None else ""
             yield Report(node, _MESSAGE.format(what="indexing with a mask", better=better), fix, figure=figure)
 

@@ -12,10 +12,12 @@ from torchlint.rule.build import with_arguments
 from torchlint.rule.formatting import formatted, lazy
 
 _LEVELS = method_names(says=True)
+_BARS = method_names("tqdm.std.tqdm", logs=True)
 _LOGGER_NAME = re.compile(r"_*(\w+_)?(logger|log|logging)_*", re.IGNORECASE)
 _READS = method_names(waits="reads", returns=("number", "array", "list", "tensor"))
 
 _PRINTED = "a tensor is formatted and printed on every call; print it at intervals"
+_SHOWN = "a tensor is formatted for a progress bar on every call; show it at intervals"
 _FORMATTED = "a tensor is formatted on every call, even if the logger's level is off"
 _READ = "a tensor is read back for the message on every call, even if the logger's level is off"
 _BETTER = {
@@ -106,7 +108,7 @@ class EagerTensorFormat(Rule):
     code = "TL206"
     name = "eager-tensor-format"
     summary = "a tensor is formatted on every call, even if it is not printed"
-    trigger = Call("builtins.print") | Method(*_LEVELS)
+    trigger = Call("builtins.print") | Method(*_LEVELS, *_BARS)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ORDER,)
@@ -116,7 +118,7 @@ class EagerTensorFormat(Rule):
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report a logger call or ``print`` that makes text of a tensor."""
+        """Report a logger call, ``print`` or a progress bar that makes text of a tensor."""
         call = site.node
         if not isinstance(call, cst.Call):
             return
@@ -124,11 +126,21 @@ class EagerTensorFormat(Rule):
         if site.names.of(call.func) == "builtins.print":
             if any(_is_tensor(site.values.of(value)) or _formats(site, value) for value in values):
                 yield Report(call, _PRINTED, figure=_figure(site, values))
+        elif isinstance(call.func, cst.Attribute) and call.func.attr.value in _BARS:
+            values = [*values, *(part for value in values for part in _entries(value))]
+            if any(_is_tensor(site.values.of(value)) or _formats(site, value) for value in values):
+                yield Report(call, _SHOWN, figure=_figure(site, values))
         elif _is_logger_call(site, call):
             message = _cost(site, values)
             if message:
                 fix = _fix(site, call) if message == _FORMATTED else None
                 yield Report(call, message + ("" if fix else _BETTER[message]), fix, figure=_figure(site, values))
+
+
+def _entries(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The values of a dict that is written out: ``{"loss": loss}``."""
+    parts = node.elements if isinstance(node, cst.Dict) else ()
+    return [part.value for part in parts if isinstance(part, cst.DictElement)]
 
 
 def _is_logger_call(site: Site, call: cst.Call) -> bool:

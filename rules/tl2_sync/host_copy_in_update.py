@@ -235,14 +235,21 @@ def _copy(site: Site, call: cst.Call) -> str:
     if not (listed or func.attr.value in _COPIES) or site.values.of(source).kind is not Kind.TENSOR:
         return ""
     moved = func.attr.value == "cpu"
-    while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value in _SAME:
-        moved = moved or source.func.attr.value in _MOVES
-        source = source.func.value
+    while (link := _link(source)) is not None:
+        moved = moved or link.attr.value in _MOVES
+        source = link.value
     if listed and isinstance(source, cst.Call) and _name(source.func) in _JOINING:
         return ""  # several numbers that are read at once
     if not moved:
         return ""  # `numpy()` alone raises for anything but a tensor on the host
     return f".{func.attr.value}()" if site.values.of(source).device is not Device.CPU else ""
+
+
+def _link(node: cst.BaseExpression) -> cst.Attribute | None:
+    """The method that gives a tensor on as it is, or ``data`` of it."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _SAME:
+        return node.func
+    return node if isinstance(node, cst.Attribute) and node.attr.value == "data" else None
 
 
 def _name(func: cst.BaseExpression) -> str:

@@ -31,7 +31,8 @@ class Regrowth(Fact):
 
     def of(self, facts: FileFacts, call: ast.Call) -> str | None:
         """Return the source of what a concatenation lengthens in each round and nothing reads there, or ``None``."""
-        stmt = facts.parent.get(call)
+        above = facts.parent.get(call)  # ``x = y if x is None else torch.cat([x, y])``
+        stmt = facts.parent.get(above) if isinstance(above, ast.IfExp) and above.test is not call else above
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or self._ends_round(facts, stmt):
             return None
         target = stmt.targets[0]

@@ -94,6 +94,7 @@ class Settings:
     target_torch: str | None = None
     target_version: str | None = None
     line_length: int | None = None
+    distributed: bool = True
     isolated: bool = False
     color: str = "auto"
     plugins: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The oldest torch and Python that a project says it runs with: from its dependencies, else from its lock file.
+"""What packaging files say of a project: the oldest torch and Python that it runs with, and whether others import it.
 
 Files are searched for lines, not parsed: they have many formats, and every run reads them.
 """
@@ -50,6 +50,13 @@ _PYTHONS = (
     regex(r"""^[ \t]*(?:requires-python|python)\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
     regex(r"""\bpython_requires\s*=\s*["']?(?P<bound>[^"'\n]*)"""),
 )
+# What makes a folder a distribution, and the folders that an installer writes beside packages.
+_PACKAGING = (
+    ("pyproject.toml", regex(r"^[ \t]*\[(?:project|tool\.(?:poetry|flit\.metadata|pdm\.build))\]", re.MULTILINE)),
+    ("setup.py", regex(r"\bsetup\s*\(")),
+    ("setup.cfg", regex(r"^\[(?:metadata|options)\]", re.MULTILINE)),
+)
+_INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
 
 
@@ -70,6 +77,13 @@ def python_of(root: Path) -> str | None:
     return f"py3{max(found[1], _OLDEST_MINOR)}" if found and found[0] == 3 else None
 
 
+def is_distribution(root: Path) -> bool:
+    """Return whether the project in a folder is packaged or installed, so that programs elsewhere may import it."""
+    if any(pattern.search(text_of(root / name)) for name, pattern in _PACKAGING):
+        return True
+    return any(name.endswith(_INSTALLED) for name in _names_in(root))
+
+
 def _first(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]) -> _Version | None:
     """The least bound that the first file with one gives, or the first pattern of files."""
     for name in names:
@@ -84,12 +98,17 @@ def _files(root: Path, name: str) -> list[Path]:
     if "*" not in name:
         return [root / name]
     folder, _, pattern = name.rpartition("/")
+    start, _, end = pattern.partition("*")
+    listed = _names_in(root / folder)
+    return [root / folder / entry for entry in listed if entry.startswith(start) and entry.endswith(end)]
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The names in a folder, sorted; none where it cannot be read."""
     try:
-        listed = sorted(os.listdir(root / folder))
+        return sorted(os.listdir(folder))
     except OSError:
         return []
-    start, _, end = pattern.partition("*")
-    return [root / folder / entry for entry in listed if entry.startswith(start) and entry.endswith(end)]
 
 
 def text_of(path: Path) -> str:

@@ -146,7 +146,8 @@ class Graphs(Fact):
         if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
             bound = [self._solver.ask((facts, reach))]
         else:
-            bound = [self._binding(facts, binding) for binding in reach.bindings]
+            cleared = [binding for binding in reach.bindings if _records(facts, binding.stmt, node.id)]
+            bound = [self._binding(facts, binding) for binding in cleared or reach.bindings]
         added = [value for _, value in added_to(facts, node)]
         return _joined([*bound, *(self._solver.ask((facts, value)) for value in added)])
 
@@ -407,6 +408,17 @@ class Graphs(Fact):
             if any(name.endswith("nn.Parameter") or has_parameters(name) for name in names):
                 return True
         return False
+
+
+def _records(facts: FileFacts, stmt: ast.AST, name: str) -> bool:
+    """Whether a statement runs for each value of a name that has a graph: ``if x.requires_grad: x = x.detach()``."""
+    branch = facts.parent.get(stmt)
+    if not isinstance(branch, ast.If) or stmt not in branch.body:
+        return False
+    match branch.test:
+        case ast.Attribute(value=ast.Name(id=tested), attr="requires_grad"):
+            return tested == name
+    return False
 
 
 def _calls_in(cls: Scope) -> Iterator[ast.Call]:

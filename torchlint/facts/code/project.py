@@ -18,7 +18,7 @@ from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts,
 from torchlint.facts.code.naming import names_read
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.starting import only_defines
+from torchlint.facts.code.starting import imported_by_others, only_defines
 from torchlint.late import dataclass, regex
 from torchlint.models import Models, protocols
 
@@ -126,13 +126,7 @@ class Project(Fact):
     def unused(self) -> frozenset[str]:
         """Return the files that nothing imports and that run nothing, in a project whose files import each other."""
         if self._unused is None:
-            targets = [
-                (facts, target)
-                for facts in self.files.values()
-                for dotted in [*facts.imports, *facts.star_imports]
-                for target in self.names.meant(facts.path, dotted)
-            ]
-            imported = {target.path for facts, target in targets if target is not facts}
+            imported = imported_by_others(self.files, self.names)
             idle = (path for path, facts in self.files.items() if path not in imported and only_defines(facts))
             self._unused = frozenset(idle) if imported else frozenset()
         return self._unused

@@ -81,6 +81,14 @@ def conjuncts(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
         yield test, truth
 
 
+def constant_of(node: ast.AST | None) -> ast.Constant | None:
+    """Return the constant that an expression is, also a negative number."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        value = node.operand.value
+        return ast.Constant(-value) if isinstance(value, (int, float)) else None
+    return node if isinstance(node, ast.Constant) else None
+
+
 def is_number(node: ast.expr | None, number: int) -> bool:
     """Return whether an expression is a literal that equals a number; true and false equal one and zero."""
     return isinstance(node, ast.Constant) and node.value == number

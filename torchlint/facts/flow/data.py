@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.tree import is_number
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
 from torchlint.facts.values.operators import gathers
+from torchlint.facts.values.signatures import argument
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names, method_names
 from torchlint.rule import Device, Kind, Use
@@ -196,7 +198,9 @@ class Data:
         if last in _TEXT or last.endswith(("Error", "Exception", "Warning")):
             return iter((self.text,))
         if last == "sorted":
-            return iter((Use.HOST,))
+            # Pairs are sorted by what stands first in them: ``sorted(d.items())``.
+            behind = spot.path[1:2] and isinstance(spot.path[1], int) and spot.path[1] > 0 and not call.keywords
+            return iter((spot.same(call) if behind else Use.HOST,))
         if last == "range":
             return iter((Use.SIZE,))
         if last == "slice":
@@ -252,12 +256,13 @@ class Data:
 
     def _numpy(self, spot: Spot, call: ast.Call, last: str) -> Next:
         """Statistics and conversions of numbers go on, other work on arrays is the host's."""
-        whole = not any(keyword.arg == "axis" for keyword in call.keywords)
+        axis = argument(call, 1, "axis")
+        first = axis is None or (bool(spot.path) and is_number(axis, 0))
         if last in _SIZED:
             yield Use.SIZE
         elif isinstance(spot.facts.parent.get(call), ast.Expr):
             yield Use.HOST  # it writes into an array: ``np.copyto(self.rewards[i], reward)``
-        elif last in _ARRAYS or (last in _REDUCING and whole):
+        elif last in _ARRAYS or (last in _REDUCING and first):
             yield spot.at(call, *spot.path[1:])
         elif self._kind(spot, call) is Kind.NDARRAY or (spot.path and last not in ("isnan", "isfinite", "isinf")):
             yield Use.HOST

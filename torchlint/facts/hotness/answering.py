@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.late import regex
 from torchlint.models import Word, method_names
@@ -56,7 +56,7 @@ def _unpacked(facts: FileFacts, call: ast.Call) -> int:
         above = facts.parent.get(above) if isinstance(name, ast.Name) and name.id == "zip" and above else None
     match above:
         case ast.Assign(targets=[ast.Tuple(elts=names) | ast.List(elts=names)]):
-            words = [last_name(name) for name in names]
+            words = [rightmost_name(name) for name in names]
             told = any(_ENDED.fits(word) or _REWARDS.search(word) for word in words)
             return len(names) if told else 0  # what whole episodes gave is sent in as many parts
     return 0

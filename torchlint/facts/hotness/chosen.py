@@ -15,7 +15,7 @@ from typing import Any
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import FUNCTIONS, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import conjuncts
+from torchlint.facts.code.tree import conjuncts, constant_of
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -61,10 +61,10 @@ class Choice:
         if given is None and starred(caller.call):
             return True
         if self.kind is not None:
-            known = values.of(caller.facts, given).kind if given is not None else Kind.UNKNOWN
-            return known is Kind.UNKNOWN or (known is self.kind) is self.truth
-        given = given or self.default
-        return not isinstance(given, ast.Constant) or holds(self.test, given.value) is not (not self.truth)
+            kind = values.of(caller.facts, given).kind if given is not None else Kind.UNKNOWN
+            return kind is Kind.UNKNOWN or (kind is self.kind) is self.truth
+        known = constant_of(given or self.default)
+        return known is None or holds(self.test, known.value) is not (not self.truth)
 
     def handed(self, project: Project, caller: Caller) -> Choice | None:
         """Return the choice that the callers of a caller have, where it hands on a parameter of its own as it is.
@@ -92,7 +92,7 @@ def _tested(project: Project, facts: FileFacts, test: ast.expr, truth: bool) -> 
     match test:
         case ast.Name() as name:
             yield from _choice(project, facts, name, test, truth)
-        case ast.Compare(left=ast.Name() as name, ops=[_], comparators=[ast.Constant()]):
+        case ast.Compare(left=ast.Name() as name, ops=[_], comparators=[other]) if constant_of(other) is not None:
             yield from _choice(project, facts, name, test, truth)
         case ast.Call(func=func, args=[ast.Name() as name, *types], keywords=[]):
             asked = project.qualified(facts, func)
@@ -141,9 +141,9 @@ def holds(test: ast.expr, value: object) -> bool | None:
     if isinstance(test, ast.Name):
         return bool(value)
     match test:
-        case ast.Compare(ops=[op], comparators=[ast.Constant(value=other)]) if type(op) in COMPARING:
+        case ast.Compare(ops=[op], comparators=[node]) if type(op) in COMPARING and (other := constant_of(node)):
             try:
-                return bool(COMPARING[type(op)](value, other))
+                return bool(COMPARING[type(op)](value, other.value))
             except TypeError:  # None < 1
                 return None
     return None

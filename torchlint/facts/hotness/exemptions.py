@@ -20,6 +20,8 @@ from torchlint.models import Word, last_names
 
 _MAKES_ENV = Word("maker of an environment")
 _SHOWS = Word("function that shows or saves")
+_REQUEST = Word("answer to a request")
+_ROUTES = frozenset({"delete", "get", "post", "put", "route", "websocket"})
 _SHOWING = last_names(shows=True)
 # A program that runs fewer rounds in all is a trial of it.
 _TRIAL = 5
@@ -36,13 +38,14 @@ SHOWS = Exemption("loop that shows", "a loop that renders or plots in each round
 OWN_LOOP = Exemption("trainer with its own loop", "a call of a trainer of the project, whose method says what it does")
 ONE_STEP = Exemption("environment for one step", "a function that makes an environment and steps it once")
 PRIMING = Exemption("step without gradients", "a function that makes an optimizer and steps it for its scheduler")
+REQUEST = Exemption("answer to a request", "a function that answers a request of a web page or a program elsewhere")
 SHOWN = Exemption("function that is shown", "a function that demos, tests and savers alone call")
 AT_INTERVALS = Exemption("interval that shows", "a branch that shows at intervals what was learned")
 TRIAL = Exemption("trial", "a loop of a handful of rounds that a program runs once")
 BEFORE_LOOP = Exemption("set-up before a loop", "a function that steps an environment in a loop, outside of that loop")
 TRIES_OUT = Exemption("fresh environment", "a function that makes or resets an environment before it steps it")
 
-EXEMPTIONS = (SHOWS, OWN_LOOP, ONE_STEP, PRIMING, SHOWN, AT_INTERVALS, TRIAL, BEFORE_LOOP, TRIES_OUT)
+EXEMPTIONS = (SHOWS, OWN_LOOP, ONE_STEP, PRIMING, REQUEST, SHOWN, AT_INTERVALS, TRIAL, BEFORE_LOOP, TRIES_OUT)
 
 
 class WorkCall(NamedTuple):
@@ -60,6 +63,7 @@ CALLS: tuple[tuple[Exemption, Callable[[WorkCall], bool]], ...] = (
     (OWN_LOOP, lambda at: at.runs == UPDATE and _has_own_loop(at.graph, at.call)),
     (ONE_STEP, lambda at: at.runs == STEP and _lives_for_one(at)),
     (PRIMING, lambda at: at.runs == UPDATE and _primes(at)),
+    (REQUEST, lambda at: at.loop is None and any(map(_answers, at.scope.outward()))),
 )
 """The exemptions that a call alone shows; the others need to know what calls its function."""
 
@@ -68,6 +72,12 @@ def exempts(scope: Scope, call: ast.Call, runs: str, graph: CallGraph) -> Exempt
     """Find why a call that runs a step or an update (``runs``) makes nothing hot."""
     at = WorkCall(scope, call, runs, enclosing_loop(scope.file, call, scope), graph)
     return next((exemption for exemption, holds in CALLS if holds(at)), None)
+
+
+def _answers(scope: Scope) -> bool:
+    """Whether a function answers requests: ``def do_POST(self)``, ``@app.post("/step")``."""
+    routed = (each.func for each in getattr(scope.node, "decorator_list", ()) if isinstance(each, ast.Call))
+    return _REQUEST.fits(scope.name) or any(isinstance(func, ast.Attribute) and func.attr in _ROUTES for func in routed)
 
 
 def _has_own_loop(graph: CallGraph, call: ast.Call) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph, How
+from torchlint.facts.code.live import Live
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.propagate import Reached
@@ -42,6 +43,7 @@ class Heat(Fact):
 
     project: Project
     graph: CallGraph
+    live: Live
     guards: Guards
     roots: Roots
     values: Values
@@ -67,16 +69,20 @@ class Heat(Fact):
         project, graph, values = analyses[Project], analyses[CallGraph], analyses[Values]
         settings = analyses.settings
         guards = analyses[Guards]
-        roots = find_roots(project, graph, values, guards)
+        live = analyses[Live]
+        roots = find_roots(project, graph, values, guards, live)
         seen = Observations.of(settings.observed)
-        found = cls(project, graph, guards, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen)
+        found = cls(
+            project, graph, live, guards, roots, values, frozenset(settings.hot), frozenset(settings.cold), seen
+        )
         return found._spread()
 
     def edited(self, project: Project, graph: CallGraph, values: Values, edits: FileEdits) -> Heat:
         """Return the hotness of a project after edits of files; what is known of the rest is kept."""
         guards = self.guards.edited(project)
-        roots = self.roots.edited(project, graph, values, guards, edits)
-        found = Heat(project, graph, guards, roots, values, self.hot, self.cold, self.observed)
+        live = self.live.edited(project, edits)
+        roots = self.roots.edited(project, graph, values, guards, live, edits)
+        found = Heat(project, graph, live, guards, roots, values, self.hot, self.cold, self.observed)
         found.places.keep(self.places)
         return found._spread()
 

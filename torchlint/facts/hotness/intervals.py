@@ -23,6 +23,8 @@ _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
 _BARS = frozenset({"tqdm", "track", "progress"})
 
 
+# Through how many names a counter is followed.
+_MOST_NAMES = 4
 # Rounds of a loop of steps or updates that are few beside all of them.
 _FEW = 20
 
@@ -149,8 +151,10 @@ def is_last(test: ast.expr, facts: FileFacts) -> bool:
             return _ends_loop(test, facts)
         case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
             if isinstance(right, ast.Name):
-                return _counts(left, right, facts)
+                return _counts(left, right, facts) or _loop_counted(left, right, facts) is not None
             return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            return _loop_counted(left, right, facts) is not None
     return False
 
 
@@ -223,6 +227,7 @@ def _loop_of_round(test: ast.expr, facts: FileFacts, truth: bool) -> ast.AST | N
 
 def _loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.AST | None:
     """The loop around a comparison that counts its rounds in a name, if a number stays the same in all of them."""
+    counter = _moved_on(counter, facts)
     loop = _loop_counted_by_hand(counter, facts)
     if loop is not None:
         return loop if _stays(number, loop, facts) else None
@@ -235,6 +240,25 @@ def _loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.
         return None
     loop = inside[0].stmt
     return loop if isinstance(loop, (ast.For, ast.AsyncFor)) and _stays(number, loop, facts) else None
+
+
+def _moved_on(counter: ast.expr, facts: FileFacts) -> ast.expr:
+    """The counter in ``step + 1`` or ``i // every``, also behind a name: ``done = step + 1``; else the expression."""
+    for _ in range(_MOST_NAMES):
+        if isinstance(counter, ast.Name):
+            bindings = facts.scope_of(counter).function.bindings.get(counter.id, ())
+            values = [each.value for each in bindings if each.how is Bind.ASSIGN and not each.path]
+            moved = values[0] if len(values) == len(bindings) == 1 else None
+        else:
+            moved = counter
+        match moved:
+            case ast.BinOp(left=ast.Name() | ast.Attribute() as left, op=ast.Add() | ast.Sub(), right=ast.Constant()):
+                counter = left
+            case ast.BinOp(left=ast.Name() as left, op=ast.FloorDiv()):
+                counter = left
+            case _:
+                break
+    return counter
 
 
 def _loop_counted_by_hand(counter: ast.expr, facts: FileFacts) -> ast.AST | None:

@@ -12,7 +12,7 @@ from torchlint.facts.code.callers import methods, sets_any, stores_of
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.code.room import roomy
@@ -204,6 +204,8 @@ class Options:
         for facts, call in calls:
             if self.graph.callees.get(call) or (self.project.qualified(facts, call.func) or "").startswith(_BUILTINS):
                 continue
+            if self._is_inherited(facts, call):
+                continue
             keywords = frozenset(keyword.arg for keyword in call.keywords if keyword.arg is not None)
             hidden = any(keyword.arg is None for keyword in call.keywords)
             passed_on = _Passed(keywords, sys.maxsize if starred(call) else len(call.args), hidden)
@@ -212,6 +214,20 @@ class Options:
             for each in (name, _OBJECT) if is_held else (name,):
                 found[each] = found.get(each, _NO_CALL).joined(passed_on)
         return found
+
+    def _is_inherited(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call runs what a base class outside of the project defines: ``nn.Module.__init__(self)``.
+
+        Or ``super().f()``, where no class has another base.
+        """
+        owner = facts.scope_of(call).function.owner
+        if owner is None or not isinstance(call.func, ast.Attribute):
+            return False
+        if not is_super(call.func.value):
+            base = self.project.qualified(facts, call.func.value)
+            return call.func.attr == "__init__" and base is not None and base in self.project.ancestry(owner.dotted)
+        line = (owner, *self.project.descendants(owner.dotted))
+        return all(isinstance(cls.node, ast.ClassDef) and len(cls.node.bases) == 1 for cls in line)
 
     def _is_named(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a name is called that always means one class, or one function of a library: ``dict(obs=obs)``.

@@ -10,6 +10,7 @@ from itertools import takewhile
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.indirect import indirect
+from torchlint.facts.code.live import Live
 from torchlint.facts.code.model import FUNCTIONS, LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
@@ -102,20 +103,28 @@ class Roots:
             found.update(facts.scope_of(node).outward() if facts is not None else ())
         return frozenset(found)
 
-    def edited(self, project: Project, graph: CallGraph, values: Values, guards: Guards, edits: FileEdits) -> Roots:
+    def edited(
+        self, project: Project, graph: CallGraph, values: Values, guards: Guards, live: Live, edits: FileEdits
+    ) -> Roots:
         """Return the roots of a project after edits of files; those in the rest are kept."""
         kept = Roots(begun={facts: begun for facts, begun in self.begun.items() if not edits.is_old(facts)})
         kept.given = {now: entry for scope, entry in self.given.items() if (now := edits.scope(scope)) is not None}
-        return _found_roots(kept, project, graph, values, guards, list(edits.files.values()))
+        return _found_roots(kept, project, graph, values, guards, live, list(edits.files.values()))
 
 
-def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guards) -> Roots:
+def find_roots(project: Project, graph: CallGraph, values: Values, guards: Guards, live: Live) -> Roots:
     """Find all roots of a project, and the places that run functions without calling them."""
-    return _found_roots(Roots(), project, graph, values, guards, list(project.files.values()))
+    return _found_roots(Roots(), project, graph, values, guards, live, list(project.files.values()))
 
 
 def _found_roots(
-    roots: Roots, project: Project, graph: CallGraph, values: Values, guards: Guards, files: Sequence[FileFacts]
+    roots: Roots,
+    project: Project,
+    graph: CallGraph,
+    values: Values,
+    guards: Guards,
+    live: Live,
+    files: Sequence[FileFacts],
 ) -> Roots:
     """Look into some files, and find the roots that these and what is known of the others lead to."""
     for scope, entry in indirect(project, graph, values, files).items():
@@ -123,7 +132,8 @@ def _found_roots(
     roots.protocols = dict(roots.given)
     for facts in files:
         if not cold_file(facts.path):
-            roots.begun[facts] = list(_begun(facts, graph, values, roots.exempt))
+            begun = _begun(facts, graph, values, roots.exempt)
+            roots.begun[facts] = [each for each in begun if not live.is_dead(each[0])]
     found = [each for facts in project.files.values() for each in roots.begun.get(facts, ())]
     stepped = [(scope, call) for scope, call, kind in found if kind == STEP]
     found += [(scope, call, STEP) for scope, call in answers(project, stepped) if not cold_file(scope.file.path)]
@@ -145,7 +155,7 @@ def _found_roots(
         roots.loops[loop] = {UPDATE}
     roots.fitting = fitting(project, roots.loops, roots.functions)
     roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
-    _protocols(project, roots)
+    _protocols(project, roots, live)
     _drive(project, graph, roots)
     rounds = find_rounds(project, graph, roots.loops)
     updates = roots.iterating | roots.paced | roots.loops.keys()
@@ -297,10 +307,10 @@ def _gated(guards: Guards, facts: FileFacts, node: ast.AST) -> bool:
     )
 
 
-def _protocols(project: Project, roots: Roots) -> None:
+def _protocols(project: Project, roots: Roots, live: Live) -> None:
     hidden = project.names.hidden & project.unused()
     for cls in project.classes.values():
-        if cold_file(cls.file.path) or cls.file.path in hidden:
+        if cold_file(cls.file.path) or cls.file.path in hidden or live.is_dead(cls):
             continue
         known = [*filter(None, map(entry_points, project.ancestry(cls.dotted))), environments.entry_of(project, cls)]
         for entries in known:

@@ -98,7 +98,8 @@ class Spreading:
         return {
             scope: self._guess(scope)
             for scope in forwards(heat.project, heat.graph)
-            if not heat.is_cold(scope)
+            if not heat.live.is_dead(scope)
+            and not heat.is_cold(scope)
             and not self._is_hot(scope)
             and not called_elsewhere(heat.receivers, scope, heat.is_cold)
         }

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchlint.facts.code.graph import How
+from torchlint.facts.code.live import outermost
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness.around import enclosing_loop
@@ -183,6 +184,9 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
         yield f"the body of the class {scope.name} runs once, when it is defined"
     elif scope.kind == "module":
         yield "it runs when the module is run, in no loop that steps an environment or runs gradient updates"
+    elif heat.live.is_dead(scope):
+        name = outermost(scope).name
+        yield f"no program of the project mentions {name}, and no setup.py or pyproject.toml packages it"
     else:
         yield from _uncalled(heat, scope)
 

@@ -1,0 +1,269 @@
+"""Which definitions the programs of a project come to, and what that means for hotness."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from projects import Code
+
+from torchlint.facts.code.live import Live
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.hotness.why import explain
+from torchlint.rule import Frequency
+
+NETS = """
+    import torch
+    from torch import nn
+
+
+    class Used(nn.Module):
+        def forward(self, x):
+            return x.relu()
+
+
+    class Left(nn.Module):
+        def forward(self, x):
+            return x.tanh()
+"""
+RUN = """
+    import torch
+    from nets import Left, Used
+
+
+    def main():
+        net = Used()
+        print(net(torch.zeros(3)))
+
+
+    if __name__ == "__main__":
+        main()
+"""
+# What a program adds to RUN so that it may come to the class that is left.
+WAYS = {
+    "it reads the name": "NETS = {'left': Left}",
+    "a text names it": "chosen = 'Left'",
+    "a text of another form names it": "chosen = 'nets.Left, nets.Used'",
+    "it is imported by another name": "from nets import Left as Other\nOther()",
+    "a text that is not seen names it": "import sys\nimport nets\ngetattr(nets, sys.argv[1])()",
+    "a file names what it loads": "import importlib, sys\ngetattr(importlib.import_module(sys.argv[1]), sys.argv[2])()",
+    "a framework makes what a text names": "from hydra.utils import instantiate\ninstantiate({})",
+    "code is evaluated": "import sys\nfrom nets import Left\neval(sys.argv[1])",
+    "names are looked up": "import sys\nfrom nets import Left\nglobals()[sys.argv[1]]()",
+    "a class derives from it": "class More(Left):\n    pass\nMore()",
+}
+# What names nothing.
+MENTIONS = {
+    "nothing": "",
+    "a list of exports": "__all__ = ['Left']",
+    "a docstring": "def other():\n    'As Left does.'",
+    "a text that it reads from its options": "import sys\ngetattr(sys, 'argv')",
+    "a class that is dead itself": "class More(Left):\n    pass",
+    "a function that is dead": "def other():\n    return Left()",
+    "a dictionary of its own": "print(main.__dict__)",
+}
+
+
+def _dead(texts: dict[str, str], **settings: object) -> set[str]:
+    code = Code(texts, **{"distributed": False, **settings})
+    live = code.analyses[Live]
+    scopes = [*code.project.classes.values(), *code.project.functions.values()]
+    return {scope.dotted for scope in scopes if live.is_dead(scope)}
+
+
+def _with(text: str) -> dict[str, str]:
+    lines = "".join(f"    {line}\n" for line in text.splitlines())
+    return {"nets.py": NETS, "run.py": RUN.replace("\n\n    def main", f"\n{lines}\n    def main")}
+
+
+@pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
+def test_what_a_program_may_come_to_is_live(text: str) -> None:
+    assert "nets.Left" not in _dead(_with(text))
+
+
+@pytest.mark.parametrize("text", MENTIONS.values(), ids=MENTIONS)
+def test_what_no_program_comes_to_is_dead(text: str) -> None:
+    found = _dead(_with(text))
+    assert "nets.Left" in found
+    assert "nets.Left.forward" in found
+    assert "nets.Used" not in found
+    assert "run.main" not in found
+
+
+def test_all_is_live_in_a_distribution_and_where_nothing_starts() -> None:
+    assert not _dead(_with(""), distributed=True)
+    assert not _dead({"nets.py": NETS})
+
+
+def test_what_a_decorator_or_a_base_class_keeps_is_live() -> None:
+    kept = """
+        import torch
+        from torch import nn
+        from somewhere import add_start_docstrings, register
+
+
+        @register("one")
+        class Registered(nn.Module):
+            pass
+
+
+        @add_start_docstrings("...")
+        class Documented(nn.Module):
+            pass
+
+
+        class Base:
+            def __init_subclass__(cls):
+                print(cls)
+
+
+        class Derived(Base):
+            pass
+
+
+        @torch.no_grad()
+        def act(x):
+            return x
+    """
+    run = "import kept\nif __name__ == '__main__':\n    print(kept)\n"
+    assert _dead({"kept.py": kept, "run.py": run}) == {"kept.Documented", "kept.act"}
+
+
+def test_a_name_that_an_import_tells_means_one_of_several_definitions() -> None:
+    other = NETS.replace("class Left", "class Rest")
+    texts = {"nets.py": NETS, "other/__init__.py": "", "other/nets.py": other, "run.py": RUN}
+    found = _dead(texts)
+    assert {"other.nets.Used", "other.nets.Rest", "nets.Left"} <= found
+    assert "nets.Used" not in found
+
+
+def test_one_name_may_be_imported_for_several_functions() -> None:
+    modes = "def train():\n    import torch\n\n\ndef play():\n    import torch\n"
+    run = """
+        import sys
+        if __name__ == "__main__":
+            if sys.argv[1] == "train":
+                from modes import train as main
+            else:
+                from modes import play as main
+            main()
+    """
+    assert not _dead({"modes.py": modes, "run.py": run})
+
+
+@pytest.mark.parametrize(
+    ("start", "dead"),
+    [
+        ("class Config:\n    pass\n", False),
+        ("import torch\nfrom nets import Used\nfor _ in range(3):\n    Used()\n", True),
+        ("from nets import Used\ntrainer = Used()\ntrainer.fit()\n", True),
+        ("from nets import Used\ndef main():\n    Used()\n", False),
+        ("from nets import Used\ndef helper():\n    Used()\nif True:\n    helper()\n", True),
+    ],
+    ids=["definitions", "a loop", "a call that trains", "main", "a call of its own function"],
+)
+def test_where_programs_begin(start: str, dead: bool) -> None:
+    assert ("nets.Left" in _dead({"nets.py": NETS, "run.py": start})) is dead
+
+
+def test_a_method_that_no_code_names_is_dead() -> None:
+    agent = """
+        import torch
+        from torch import nn
+        from somewhere import Trainer, hook
+
+
+        class Agent(nn.Module):
+            def __init__(self):
+                super().__init__()
+
+            def forward(self, x):
+                return self.act(x)
+
+            def act(self, x):
+                return x
+
+            def left(self, x):
+                return self.left_too(x)
+
+            def left_too(self, x):
+                return x
+
+            def named_by_a_text(self):
+                return 1
+
+            @hook
+            def kept(self):
+                return 2
+
+            def extra_repr(self):
+                return ""
+
+
+        class Mine(Trainer):
+            def called_by_the_framework(self):
+                return 3
+
+
+        if __name__ == "__main__":
+            print(Agent()(torch.ones(3)), getattr(Agent(), "named_by_a_text")(), Mine())
+    """
+    # What a dead method names is named all the same: a method is part of its class, which is live.
+    assert _dead({"agent.py": agent}) == {"agent.Agent.left"}
+
+
+def test_a_network_that_no_program_makes_is_not_hot() -> None:
+    texts = _with("def other():\n    return Left()")
+    assert Code(texts, distributed=True).frequency("tanh", "nets.py") is not Frequency.ONCE
+    code = Code(texts, distributed=False)
+    assert code.frequency("tanh", "nets.py") is Frequency.ONCE
+    row = next(
+        stmt for stmt in code.file("nets.py").places if "tanh" in ast.unparse(stmt) and isinstance(stmt, ast.Return)
+    )
+    (reason,) = explain(code.analyses[Heat], code.file("nets.py"), row).reasons
+    assert reason == "no program of the project mentions Left, and no setup.py or pyproject.toml packages it"
+
+
+def test_a_loop_of_updates_that_no_program_runs_is_not_hot() -> None:
+    loop = """
+        import torch
+
+
+        def train(net, optimizer, batches):
+            for batch in batches:
+                loss = net(batch).mean()
+                loss.backward()
+                optimizer.step()
+
+
+        def main():
+            print(torch.ones(3))
+
+
+        if __name__ == "__main__":
+            main()
+    """
+    assert Code(loop).frequency("backward") is Frequency.UPDATE
+    assert Code(loop, distributed=False).frequency("backward") is Frequency.UPDATE  # a command may name it
+    called = {"loop.py": loop, "other.py": "import torch\nimport loop\n"}
+    assert Code(called, distributed=False).frequency("backward", "loop.py") is Frequency.ONCE
+
+
+def test_what_a_framework_calls_is_hot_where_a_program_comes_to_its_class() -> None:
+    heads = """
+        from transformers import PreTrainedModel
+
+
+        class Head(PreTrainedModel):
+            def prepare_inputs_for_generation(self, input_ids):
+                return {"input_ids": input_ids.clone()}
+
+
+        class Other(PreTrainedModel):
+            def prepare_inputs_for_generation(self, input_ids):
+                return {"input_ids": input_ids.detach()}
+    """
+    run = "import torch\nfrom heads import Head, Other\n\nif __name__ == '__main__':\n    Head().generate()\n"
+    code = Code({"heads.py": heads, "run.py": run}, distributed=False)
+    assert code.frequency("clone", "heads.py") is Frequency.STEP
+    assert code.frequency("detach", "heads.py") is Frequency.ONCE

@@ -1,0 +1,247 @@
+"""Live code: the definitions that the programs of a project may come to, by rapid type analysis over names."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.file_edits import FileEdits
+from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.starting import commands_of, imported_by_others, starts
+from torchlint.facts.code.tree import names_among
+from torchlint.facts.values.torch_table import is_method
+from torchlint.late import dataclass, regex
+from torchlint.models import Word, last_names
+
+_DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+_READS = (ast.Name, ast.Attribute, ast.Constant)
+# What gives the definition that a text names, and the functions of Python that run what they are given.
+_NAMES = last_names(names="class") | last_names(names="object")
+_RUNS = frozenset({"eval", "globals"})
+_LOADS = last_names(names="module")
+# What these packages offer as decorators hands nothing on to other code.
+_PLAIN = frozenset({"abc", "builtins", "contextlib", "dataclasses", "functools", "torch", "typing"})
+_WORD = regex(r"\w+")
+# Bases whose code calls no method of a class that derives from them, but for these.
+_BASES = frozenset({"builtins.object", "abc.ABC", "torch.nn.Module", "torch.nn.modules.module.Module"})
+_DOCUMENTS = Word("decorator that documents")
+_PACKAGE = "__init__.py"
+
+Node = Scope | FileFacts
+"""What code belongs to: a definition at the top of a file, or all of the file that stands outside of these."""
+
+
+class Reads(NamedTuple):
+    """The definitions that code reads, and names of methods."""
+
+    definitions: set[Scope]
+    methods: set[str]
+
+
+_NOTHING = Reads(set(), set())
+
+
+@dataclass(eq=False, slots=True)
+class Live(Fact):
+    """Answers whether a program of the project may come to a definition.
+
+    A program begins in a file that starts something. Its code reads the names of functions and classes, whose code
+    reads other names, and so on. A name that no import explains means every definition that bears it, and so does a
+    word of a text. A definition that is not reached is dead. Nothing is dead where code looks definitions up by a text
+    that is not in it, in a distribution, which programs elsewhere import, and where no file starts anything.
+    """
+
+    project: Project
+    distributed: bool
+    dead: frozenset[Scope] | None = None
+    named: frozenset[str] = frozenset()
+
+    @classmethod
+    def build(cls, analyses: Analyses) -> Live:
+        """Follow names from the programs of the project."""
+        return cls(analyses[Project], analyses.settings.distributed)
+
+    def __post_init__(self) -> None:
+        if self.dead is None:
+            roots = [] if self.distributed else self._programs()
+            self.dead = frozenset(self._unreached(roots)) if roots else frozenset()
+            self.dead |= frozenset(self._uncalled()) if self.named else frozenset()
+
+    def edited(self, project: Project, edits: FileEdits) -> Live:
+        """Return what is live after edits of files that leave their outlines as they are: the same."""
+        found = (edits.scope(scope) for scope in self.dead or ())
+        return Live(project, self.distributed, frozenset(scope for scope in found if scope is not None), self.named)
+
+    def is_dead(self, scope: Scope) -> bool:
+        """Return whether no program comes to the code of a function or class."""
+        if not self.dead:
+            return False
+        return outermost(scope) in self.dead or (scope.method or scope) in self.dead
+
+    def _programs(self) -> list[Node]:
+        """Where programs begin: files that start something, and with these the functions that a command may name."""
+        files = self.project.files
+        found: list[Node] = [facts for facts in files.values() if starts(self.project, facts)]
+        if found:
+            imported = imported_by_others(files, self.project.names)
+            for facts in (facts for path, facts in files.items() if path not in imported):
+                if commands := list(commands_of(facts)):
+                    found += (facts, *commands)
+        return found
+
+    def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:
+        """The definitions that no program comes to."""
+        bearing: dict[str, list[Scope]] = defaultdict(list)
+        for facts in self.project.files.values():
+            for scope in facts.scopes:
+                if _is_top(scope):
+                    bearing[scope.name].append(scope)
+        reads: dict[FileFacts, Mapping[Node, Reads]] = {}
+        named: set[str] = set()
+        todo = list(roots)
+        reached = set(todo)
+        while todo:
+            node = todo.pop()
+            facts = node if isinstance(node, FileFacts) else node.file
+            if facts not in reads:
+                reads[facts] = self._reads(facts, bearing)
+            read = reads[facts].get(node, _NOTHING)
+            if facts.top in read.definitions:
+                return
+            named |= read.methods
+            for each in (*read.definitions, *(self._beside(facts) if node is facts else (facts,))):
+                if each not in reached:
+                    reached.add(each)
+                    todo.append(each)
+        self.named = frozenset(named)
+        yield from (scope for scopes in bearing.values() for scope in scopes if scope not in reached)
+
+    def _uncalled(self) -> Iterator[Scope]:
+        """The methods that no live code names, of classes whose methods no framework calls."""
+        for name in self.project.methods.keys() - self.named:
+            if not (name.startswith("_") or is_method(name)):
+                yield from (method for method in self.project.methods[name] if self._is_ours(method))
+
+    def _is_ours(self, method: Scope) -> bool:
+        """Whether a method belongs to classes of the project alone, and no decorator takes it."""
+        owner = method.method_of
+        if owner is None or any(not self._is_plain(method.file, each) for each in decorators(method.node)):
+            return False
+        line = self.project.ancestry(owner.dotted)
+        return not self._is_handed_on(owner) and all(each in self.project.classes or each in _BASES for each in line)
+
+    def _beside(self, facts: FileFacts) -> Iterator[Node]:
+        """What runs, or may be kept elsewhere, when a file is imported."""
+        yield from (scope for scope in facts.scopes if _is_top(scope) and self._is_handed_on(scope))
+        for dotted in (*facts.imports, *facts.star_imports):
+            for file in self.project.names.meant(facts.path, dotted):
+                yield file
+                yield from self._packages(file)
+
+    def _packages(self, facts: FileFacts) -> Iterator[FileFacts]:
+        """The packages around a module, which Python imports before it."""
+        for folder in PurePosixPath(facts.path).parents:
+            package = self.project.files.get(str(folder / _PACKAGE))
+            if package is None:
+                return
+            yield package
+
+    def _is_handed_on(self, scope: Scope) -> bool:
+        """Whether a decorator or a metaclass takes a definition, so that it may be known elsewhere."""
+        if any(not self._is_plain(scope.file, each) for each in decorators(scope.node)):
+            return True
+        if not isinstance(scope.node, ast.ClassDef):
+            return False
+        line = list(self.project.family(scope.dotted))
+        return any(
+            "__init_subclass__" in cls.bindings or any(word.arg == "metaclass" for word in cls.node.keywords)
+            for cls in line
+            if isinstance(cls.node, ast.ClassDef)
+        )
+
+    def _is_plain(self, facts: FileFacts, decorator: ast.expr) -> bool:
+        origin = (self.project.qualified(facts, decorator) or "").partition(".")[0]
+        return origin in _PLAIN or _DOCUMENTS.fits(last_name(decorator))
+
+    def _reads(self, facts: FileFacts, bearing: Mapping[str, list[Scope]]) -> Mapping[Node, Reads]:
+        """What the code of a file reads, by what the code belongs to; the file's own scope is any definition."""
+        tops: dict[ast.AST, Scope] = {scope.node: scope for scope in facts.scopes if _is_top(scope)}
+        others: dict[str, set[str]] = defaultdict(set)
+        for scope in facts.scopes:
+            for name, bindings in scope.bindings.items():
+                others[name].update(each.target.rpartition(".")[2] for each in bindings if each.how is Bind.IMPORT)
+        found: dict[Node, Reads] = defaultdict(lambda: Reads(set(), set()))
+        for kind in _READS:
+            for node in facts.nodes(kind):
+                if self._is_named_by_text(facts, node):
+                    found[_home(facts, node, tops)].definitions.add(facts.top)
+                names = {name for each in _names_of(node) for name in (each, *others.get(each, ()))}
+                named = [scope for name in names for scope in bearing.get(name, ())]
+                methods = names & self.project.methods.keys()
+                if (named or methods) and not _only_tells(facts, node):
+                    known = self._definition(facts, node)
+                    read = found[_home(facts, node, tops)]
+                    read.definitions.update(named if known is None else (known,))
+                    read.methods.update(methods)
+        return found
+
+    def _definition(self, facts: FileFacts, node: ast.expr) -> Scope | None:
+        """The class or function of the project that an expression surely names."""
+        name = self.project.qualified(facts, node) or ""
+        return self.project.classes.get(name) or self.project.functions.get(name)
+
+    def _is_named_by_text(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether code looks a definition up by a text that is not written there: ``getattr(agents, name)``."""
+        call = facts.parent[node]
+        match node:
+            case ast.Name(id="getattr" | "vars") if isinstance(call, ast.Call) and call.args:
+                return not isinstance(call.args[-1], ast.Constant) and self._is_module(facts, call.args[0])
+            case ast.Attribute(attr="__dict__", value=value):
+                return self._is_module(facts, value)
+            case ast.Name(id=name):
+                return name in _RUNS or name in _NAMES
+            case ast.Attribute(attr=name):
+                return name == "__subclasses__" or name in _NAMES
+        return False
+
+    def _is_module(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is a module of the project, or one that a text names."""
+        if self.project.qualified(facts, node) in self.project.modules:
+            return True
+        value = self.project.reaching(facts, node).value or node
+        func = value.func if isinstance(value, ast.Call) else value.value if isinstance(value, ast.Subscript) else value
+        return last_name(func) in _LOADS or self.project.qualified(facts, func) == "sys.modules"
+
+
+def _is_top(scope: Scope) -> bool:
+    return scope.parent is not None and scope.parent.kind == "module" and isinstance(scope.node, _DEFINITIONS)
+
+
+def outermost(scope: Scope) -> Scope:
+    """Return the definition at the top of a file that a scope is part of, or the file's own scope."""
+    return next((each for each in scope.outward() if _is_top(each)), scope)
+
+
+def _home(facts: FileFacts, node: ast.AST, tops: Mapping[ast.AST, Scope]) -> Node:
+    return next((tops[each] for each in facts.ancestors(node) if each in tops), facts)
+
+
+def _names_of(node: ast.expr) -> Iterable[str]:
+    """The names that an expression may read: itself, or the words of a text."""
+    if isinstance(node, ast.Constant):
+        return _WORD.findall(node.value) if isinstance(node.value, str) else ()
+    return names_among((node,))
+
+
+def _only_tells(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a text documents something or stands in ``__all__``."""
+    stmt = facts.statement(node) if isinstance(node, ast.Constant) else None
+    if isinstance(stmt, ast.Expr):
+        return stmt.value is node
+    return isinstance(stmt, ast.Assign) and any(last_name(target) == "__all__" for target in stmt.targets)
