@@ -8,11 +8,12 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.code.tree import forms_of, receiver_of, walk
-from torchlint.facts.state.sequel import Sequel
+from torchlint.facts.state.sequel import Sequel, is_target
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -88,25 +89,64 @@ def _moves(function: Scope) -> bool:
 
 
 def _is_moved(node: ast.expr) -> bool:
-    names = {
-        part.func.attr for part in walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
-    }
-    return not names.isdisjoint(_MOVING)
+    calls = [part for part in walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and (call.func.attr in _MOVING or (call.func.attr == "type" and any(map(_is_on_device, call.args))))
+        for call in calls
+    )
+
+
+def _is_on_device(node: ast.expr) -> bool:
+    """``torch.cuda.FloatTensor``, a type of tensors on an accelerator."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "cuda"
 
 
 def moved_by_helper(site: Site, node: cst.CSTNode) -> str | None:
-    """Return the function that a fresh tensor is handed to, and that only moves it: ``to_cuda``; else ``None``."""
+    """Return the function that a fresh tensor is handed to, and that only moves it: ``to_cuda``; else ``None``.
+
+    Also the method that moves what a function gives on as it is: ``cuda`` of ``Variable(torch.zeros(4)).cuda()``.
+    """
     twin = site.expression(node)
-    call = site.file.parent.get(twin) if twin is not None else None
-    if not isinstance(call, ast.Call) or call.args[:1] != [twin] or not site.fact(Movers).called(call):
+    if twin is None:
         return None
-    return last_name(call.func)
+    call = _handed_to(site.file, twin)
+    while call is not None and site.fact(Project).qualified(site.file, call.func) in HANDING:
+        moved = _moved_on(site.file, call)
+        if moved:
+            return moved
+        call = _handed_to(site.file, call)
+    return last_name(call.func) if call is not None and site.fact(Movers).called(call) else None
+
+
+def _handed_to(facts: FileFacts, node: ast.expr) -> ast.Call | None:
+    """The call that has an expression for its first argument."""
+    call = facts.parent.get(node)
+    return call if isinstance(call, ast.Call) and call.args[:1] == [node] else None
+
+
+def _moved_on(facts: FileFacts, node: ast.expr) -> str:
+    """The method that moves the value of an expression at once, empty where none does."""
+    func = facts.parent.get(node)
+    if not isinstance(func, ast.Attribute) or func.attr not in _MOVING:
+        return ""
+    call = facts.parent.get(func)
+    moves = isinstance(call, ast.Call) and (func.attr == "cuda" or bool(call.args or call.keywords))
+    return func.attr if moves else ""
 
 
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:
     """Return the move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else ``None``.
 
-    ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
+    ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds; also ``x = to_device(x)`` with a
+    function that only moves.
     """
     twin = site.expression(node)
-    return (site.fact(Sequel).moved(site.file, twin) or None) if twin is not None else None
+    if twin is None:
+        return None
+    sequel = site.fact(Sequel)
+    if move := sequel.moved(site.file, twin):
+        return move
+    call = sequel.replaced(site.file, twin)
+    helped = call is not None and len(call.args) > 0 and is_target(site.file, twin, call.args[0])
+    return ast.unparse(call) if call is not None and helped and site.fact(Movers).called(call) else None

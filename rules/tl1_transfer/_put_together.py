@@ -77,7 +77,18 @@ def put_together(site: Site, call: cst.Call) -> bool:
 
 
 def takes_row(site: Site, node: cst.CSTNode) -> bool:
-    """Return whether an expression is the row of a tensor that a loop goes over: ``row`` of ``for row in rows``."""
+    """Return whether a name is the row of a tensor.
+
+    ``row`` of ``for row in rows``, or of ``row = rows[i]`` in a loop that counts ``i``.
+    """
     twin = site.expression(node)
-    value = site.fact(Elements).of(site.file, twin) if isinstance(twin, ast.Name) else None
-    return value is not None
+    if not isinstance(twin, ast.Name):
+        return False
+    elements = site.fact(Elements)
+    value = elements.of(site.file, twin)
+    if value is not None:
+        return True
+    row = site.fact(Project).reaching(site.file, twin).value
+    if not isinstance(row, ast.Subscript) or elements.of(site.file, row) is None:
+        return False
+    return next(around(site.file, row)) in around(site.file, twin)

@@ -197,7 +197,8 @@ def _takes_sizes(site: Site, call: cst.Call) -> bool:
         return False
     if len(call.args) > 1:
         return not any(arg.star for arg in call.args)
-    return bool(call.args[0].star) or site.values.of(call.args[0].value).kind is Kind.SIZE
+    size = site.values.of(call.args[0].value)
+    return bool(call.args[0].star) or size.kind is Kind.SIZE or (size.kind is Kind.NUMBER and size.dtype == "int")
 
 
 def _moved_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:

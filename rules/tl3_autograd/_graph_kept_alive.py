@@ -39,10 +39,11 @@ def is_leaf(site: Site, node: cst.CSTNode) -> bool:
 def is_loss(site: Site, node: cst.CSTNode) -> bool:
     """Return whether backward() is called on what an expression stands for, elsewhere in the function or by a callee.
 
-    A sum of such values is one too.
+    A sum of such values is one too, and so is a term of such a sum.
     """
     twin = site.expression(node)
-    return twin is not None and site.fact(Losses).called_on(site.file, twin)
+    losses = site.fact(Losses)
+    return twin is not None and (losses.called_on(site.file, twin) or losses.is_term(site.file, twin))
 
 
 def chains(site: Site, node: cst.CSTNode) -> bool:

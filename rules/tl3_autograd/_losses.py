@@ -44,6 +44,27 @@ class Losses(Fact):
         names = self._names(facts, node, _terms)
         return any(True in self._forward.ends(facts, use) for name in names for use in self._other_uses(facts, name))
 
+    def is_term(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether a name is a term of a sum that backward() is called on: ``pg_loss + 0.5 * value_loss``."""
+        if not isinstance(node, ast.Name):
+            return False
+        return any(
+            isinstance(read, ast.Name) and self.called_on(facts, read)
+            for use in self._other_uses(facts, node)
+            for read in self._sums_of(facts, use)
+        )
+
+    def _sums_of(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
+        """The reads of a name that stands for a sum with this term in it, scaled or not."""
+        for node, above in facts.climb(name):
+            if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+                continue
+            if isinstance(above, ast.Assign) and node is not name and above.value is node:
+                for target in (each for each in above.targets if isinstance(each, ast.Name)):
+                    yield from self.uses.mentions.of_binding(facts, target.id, above)
+            if not isinstance(above, ast.UnaryOp):
+                return
+
     def _step(self, spot: Spot) -> Iterator[Spot | bool]:
         """Follow a value to its mean, through a scaler and into functions; ``True`` where backward() is called."""
         facts, node = spot.facts, spot.node

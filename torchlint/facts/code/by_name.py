@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -123,9 +124,12 @@ class _Linker:
     def _link_looked_up(self, facts: FileFacts, call: ast.Call, func: ast.Call) -> None:
         """Link ``getattr(worker, name)(...)`` to the methods of the names that calls give the function around it."""
         name = func.args[1] if len(func.args) > 1 else None
-        if not isinstance(name, ast.Name) or call in self.graph.callees:
+        if name is None or call in self.graph.callees:
             return
         shape, targets = shape_of(call), list[tuple[Scope, int]]()
+        for method in self._spelled(facts, func, name):
+            if fits(method, shape):
+                targets.append((method, 1))
         for binding in self.project.reaching(facts, name).bindings:
             scope = binding.scope if binding.how is Bind.PARAM else None
             for caller, given in list(self.graph.arguments(scope, binding.target)):
@@ -137,6 +141,15 @@ class _Linker:
         if targets:
             self.graph.weak.add(call)
             self.graph.add(facts, call, list(dict.fromkeys(targets)))
+
+    def _spelled(self, facts: FileFacts, func: ast.Call, name: ast.expr) -> Iterator[Scope]:
+        """The methods of an object of a known class, or of a class that derives from it, that a made text may name."""
+        owner = self.values.of(facts, func.args[0])
+        if isinstance(name, ast.Name) or owner.kind not in (Kind.INSTANCE, Kind.MODULE) or not owner.name:
+            return
+        for text in sorted(self.values.spelled(facts, name)):
+            for cls in owner.name.split("|"):
+                yield from self.project.implementations(cls, text)
 
     def _named(self, facts: FileFacts, name: str) -> list[Scope]:
         """The methods of a name in connected files, where they are few."""

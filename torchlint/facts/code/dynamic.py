@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import itertools
+import math
+from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.callers import arguments, attributes_of, set_by_name
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
@@ -14,33 +16,86 @@ from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _MANY = 8
+_MOST_TEXTS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What is known of a text: all that it may be, or what it begins with."""
+    """What is known of a text: all that it may be, or what it begins and ends with."""
 
     texts: frozenset[str] = frozenset()
     prefix: str = ""
+    suffix: str = ""
+
+    def fits(self, text: str) -> bool:
+        """Return whether a text begins and ends like this one, of which something is known."""
+        told = bool(self.prefix or self.suffix) and len(text) >= len(self.prefix) + len(self.suffix)
+        return told and text.startswith(self.prefix) and text.endswith(self.suffix)
 
 
 def spelling(ask: Ask, facts: FileFacts, node: ast.expr) -> Spelling:
-    """Return the strings that a name or literal may be; of a parameter, what the callers pass."""
+    """Return the strings that an expression may be; of a parameter, what the callers pass."""
     if isinstance(node, ast.Constant):
         return Spelling(frozenset({node.value})) if isinstance(node.value, str) else Spelling()
-    if isinstance(node, ast.JoinedStr) and node.values and isinstance(first := node.values[0], ast.Constant):
-        return Spelling(prefix=str(first.value))
-    if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
-        return Spelling(prefix=node.left.value)
+    if isinstance(node, ast.JoinedStr):
+        return _after_each_other(
+            spelling(ask, facts, part) if not isinstance(part, ast.FormattedValue) else _formatted(ask, facts, part)
+            for part in node.values
+        )
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _after_each_other(spelling(ask, facts, part) for part in (node.left, node.right))
     if isinstance(node, ast.Name):
-        texts = {text for given in _given(ask, facts, node) for text in _texts(given)}
+        texts = {text for given in _given(ask, facts, node) for text in _texts(ask, facts, given)}
         return Spelling(frozenset(texts))
-    return Spelling()
+    return Spelling(frozenset(_texts(ask, facts, node)))
 
 
-def _texts(node: ast.expr) -> Iterator[str]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
+def _formatted(ask: Ask, facts: FileFacts, part: ast.FormattedValue) -> Spelling:
+    """The text of one part in braces, where it is put in as it is."""
+    plain = part.format_spec is None and part.conversion < 0
+    return spelling(ask, facts, part.value) if plain and isinstance(part.value, ast.Name) else Spelling()
+
+
+def _after_each_other(parts: Iterable[Spelling]) -> Spelling:
+    """The text that several make one after the other."""
+    all_of_it = list(parts)
+    if all(part.texts for part in all_of_it) and math.prod(len(part.texts) for part in all_of_it) <= _MOST_TEXTS:
+        return Spelling(frozenset(map("".join, itertools.product(*(part.texts for part in all_of_it)))))
+    prefix = suffix = ""
+    for part in all_of_it:
+        prefix += _only(part) or part.prefix
+        if not _only(part):
+            break
+    for part in reversed(all_of_it):
+        suffix = (_only(part) or part.suffix) + suffix
+        if not _only(part):
+            break
+    return Spelling(prefix=prefix, suffix=suffix)
+
+
+def _only(part: Spelling) -> str:
+    """The one text that it may be, empty where there are several or none."""
+    return next(iter(part.texts)) if len(part.texts) == 1 else ""
+
+
+def _texts(ask: Ask, facts: FileFacts, node: ast.expr) -> Iterator[str]:
+    """The texts that an expression may be, of an entry of ``**kwargs`` all that calls give under its name."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.Call(func=ast.Attribute(value=taken, attr="get" | "pop"), args=[ast.Constant(value=str(key)), *rest]):
+            if _takes_keywords(facts, taken):
+                yield from (text for other in rest for text in _texts(ask, facts, other))
+                yield from ask.texts_given(key)
+        case ast.Subscript(value=taken, slice=ast.Constant(value=str(key))) if _takes_keywords(facts, taken):
+            yield from ask.texts_given(key)
+
+
+def _takes_keywords(facts: FileFacts, node: ast.expr) -> bool:
+    """Whether an expression is the parameter that takes all other keywords: ``kwargs`` of ``**kwargs``."""
+    function = facts.scope_of(node).function.node
+    rest = function.args.kwarg if isinstance(function, FUNCTIONS) else None
+    return rest is not None and isinstance(node, ast.Name) and node.id == rest.arg
 
 
 def _given(ask: Ask, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:
@@ -66,7 +121,7 @@ def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
         return _of_module(ask, ask.project.modules[source.name], found)
     if source.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) or not source.name:
         return UNKNOWN
-    texts = found.texts or _beginning(ask, source.name, found.prefix)
+    texts = found.texts or _fitting(ask, source.name, found)
     if not texts and found.prefix:
         return _stored(ask, source.name, found.prefix)
     if not texts or len(texts) > _MANY:
@@ -128,10 +183,10 @@ def evaluated(ask: Ask, facts: FileFacts, node: ast.Call) -> Value:
     return Value(Kind.CLASS, name=common, derived=True) if common in project.classes else UNKNOWN
 
 
-def _beginning(ask: Ask, classes: str, prefix: str) -> set[str]:
-    """The methods of classes whose names begin with a text."""
+def _fitting(ask: Ask, classes: str, found: Spelling) -> set[str]:
+    """The methods of classes whose names begin and end like a text."""
     families = (scope for cls in classes.split("|") for scope in ask.project.family(cls))
-    return {name for scope in families for name in scope.bindings if prefix and name.startswith(prefix)}
+    return {name for scope in families for name in scope.bindings if found.fits(name)}
 
 
 def _stored(ask: Ask, classes: str, prefix: str) -> Value | None:
@@ -159,8 +214,8 @@ def _stored(ask: Ask, classes: str, prefix: str) -> Value | None:
 def _of_module(ask: Ask, file: FileFacts, found: Spelling) -> Value:
     """A function or class of a module of the project: the one that is named, else one that some text names."""
     own = [scope for scope in file.top.inner if scope.kind in ("function", "class")]
-    if found.texts or found.prefix:
-        chosen = [s for s in own if s.name in found.texts or (found.prefix and s.name.startswith(found.prefix))]
+    if found.texts or found.prefix or found.suffix:
+        chosen = [scope for scope in own if scope.name in found.texts or found.fits(scope.name)]
     else:
         chosen = [scope for scope in own if ask.project.quotes(scope.name)]
     kinds = {scope.kind for scope in chosen}

@@ -34,7 +34,10 @@ class Readers(Fact):
         return self.only_copies(facts.scope_of(node).function)
 
     def only_copies(self, function: Scope) -> bool:
-        """Return whether a function returns its first argument copied to the host, and does nothing else."""
+        """Return whether a function returns its first argument copied to the host, and does nothing else.
+
+        It may give back as it is what needs no copy: ``if isinstance(x, np.ndarray): return x``.
+        """
         found = self._found.get(function)
         if found is None:
             found = self._found[function] = _copies(function)
@@ -48,6 +51,7 @@ def _copies(function: Scope) -> bool:
         result = node.body
     elif isinstance(node, FUNCTIONS):
         body = [stmt for stmt in node.body if not is_docstring(stmt)]
+        body = [stmt for stmt in body if not _gives_back(stmt, function)]
         if len(body) == 1 and isinstance(body[0], ast.Return):
             result = body[0].value
     methods: list[str] = []
@@ -62,3 +66,12 @@ def _copies(function: Scope) -> bool:
         result = result.value
     given = function.params[1:] if function.self_name else function.params
     return isinstance(result, ast.Name) and result.id in given[:1] and any(method in _COPIES for method in methods)
+
+
+def _gives_back(stmt: ast.stmt, function: Scope) -> bool:
+    """Whether a statement returns the argument as it is where it is nothing to copy: ``if is_array(x): return x``."""
+    given = function.params[1:] if function.self_name else function.params
+    match stmt:
+        case ast.If(test=ast.Call() | ast.UnaryOp(op=ast.Not(), operand=ast.Call()), body=[ast.Return(value=back)]):
+            return not stmt.orelse and isinstance(back, ast.Name) and back.id in given[:1]
+    return False

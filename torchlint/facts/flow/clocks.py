@@ -103,12 +103,35 @@ class Clocks(Fact):
 
     def _start(self, facts: FileFacts, call: ast.Call) -> ast.stmt | None:
         """The statement that reads the clock first, where the difference of two readings is taken."""
+        if (taken_off := self._taken_off(facts, call)) is not None:
+            return taken_off
         for taken in self._differences(facts, call):
             first = self.autograd.project.reaching(facts, taken.right).value
             stmt = facts.statement(first) if first is not None and self._is_clock(facts, first) else None
             if stmt is not None and stmt in facts.places and facts.scope_of(stmt) is self._own(facts, call):
                 return stmt
         return None
+
+    def _taken_off(self, facts: FileFacts, call: ast.Call) -> ast.stmt | None:
+        """The statement that takes the first reading off a sum to which the second one is added.
+
+        ``seconds = -clock()`` or ``seconds -= clock()`` of ``seconds += clock()``.
+        """
+        match facts.parent.get(call):
+            case ast.AugAssign(target=ast.Name() as total, op=ast.Add(), value=value) if value is call:
+                only = self.autograd.project.reaching(facts, total).only
+            case _:
+                return None
+        stmt = only.stmt if only is not None else None
+        match stmt:
+            case ast.Assign(value=ast.UnaryOp(op=ast.USub(), operand=first)):
+                pass
+            case ast.AugAssign(op=ast.Sub(), value=first):
+                pass
+            case _:
+                return None
+        own = stmt in facts.places and facts.scope_of(stmt) is self._own(facts, call)
+        return stmt if own and self._is_clock(facts, first) else None
 
     def _own(self, facts: FileFacts, node: ast.AST) -> Scope:
         return facts.scope_of(node).function

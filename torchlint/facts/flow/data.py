@@ -11,6 +11,7 @@ from torchlint.facts.code.tree import is_number
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
+from torchlint.facts.values.operators import gathers
 from torchlint.facts.values.signatures import argument
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names, method_names
@@ -156,7 +157,7 @@ class Data:
             return iter((Use.TENSOR,))
         if kind in (Kind.NDARRAY, Kind.SCALAR):
             return iter((Use.HOST,))
-        return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES else None
+        return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES or gathers(method, call) else None
 
     def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
         """Follow the value through a function that reduces it over all processes: the result has the same keys."""

@@ -11,6 +11,7 @@ from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.data import drawn, folded
 from torchlint.facts.flow.store import Ground
+from torchlint.facts.values.operators import gathers
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names
 from torchlint.rule import Kind, Use
@@ -106,7 +107,7 @@ class GraphCarrier:
             return iter((Use.DETACHED,)) if method in _ENDS else self._changing(spot, call, call.func)
         if kind is Kind.MODULE:
             return self.operation(spot, call)
-        if kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER):
+        if kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER) or gathers(method, call):
             return iter((Use.DETACHED,))
         return None
 

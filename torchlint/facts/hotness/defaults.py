@@ -10,6 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import constants_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import conjuncts
 from torchlint.late import dataclass
 
 _STORED = {"store_true": False, "store_false": True}
@@ -33,6 +34,28 @@ class SettingDefaults(Fact):
         if name not in self._off:
             self._off[name] = {bool(default) for default in self._defaults(name)} == {False}
         return self._off[name]
+
+    def unset(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
+        """Return whether a test is true only with an optional setting that is off wherever it has a default.
+
+        ``block`` of ``block = options.get("block", 0)``, where the command line has a default of 0, too.
+        """
+        flags = (part for part, way in conjuncts(test, truth) if way and isinstance(part, ast.Name))
+        return any(self._is_off(facts, flag) for flag in flags)
+
+    def _is_off(self, facts: FileFacts, flag: ast.expr) -> bool:
+        match self.project.reaching(facts, flag).value:
+            case (
+                ast.Call(
+                    func=ast.Attribute(attr="get" | "pop"),
+                    args=[ast.Constant(value=str(key)), ast.Constant() as default],
+                )
+                | ast.Call(
+                    func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(key)), ast.Constant() as default]
+                )
+            ):
+                return not default.value and self.off(key)
+        return False
 
     def is_short(self, facts: FileFacts, period: ast.expr) -> bool:
         """Return whether an interval that code of a file asks for is over in each or every second round by default.

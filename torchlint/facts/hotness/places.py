@@ -406,7 +406,7 @@ class Places:
 
     def _flagged(self, facts: FileFacts, test: ast.expr, truth: bool, updating: bool = False) -> Bound | None:
         """The guard on what runs when a test has a truth value, from how often its flags are set."""
-        if self.options.never(facts, test, truth):
+        if self.options.never(facts, test, truth) or self.guards.defaults.unset(facts, test, truth):
             return self.guards.of(UNSET_OPTION)
         asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
         return self.flags.bound(facts, test, truth) if asks or not updating else None

@@ -46,7 +46,7 @@ from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
 from torchlint.facts.hotness.protocols import EntryPoint, entry_point, entry_points
 from torchlint.facts.hotness.receivers import Receivers
-from torchlint.facts.hotness.rounds import find_rounds
+from torchlint.facts.hotness.rounds import find_rounds, waits_to_learn
 from torchlint.facts.hotness.teams import loops_of_teams
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -71,8 +71,8 @@ class Roots:
     the functions that are handed to frameworks, ``begun`` the steps and updates of each file, from which all others
     are found. ``exempt`` are the calls and loops with a step or an update in them that make nothing hot; ``collected``
     the loops that have as many rounds as one of the ``loops``, each with that one. ``generating`` are loops in whose
-    rounds a language model makes what is learned from later, with no update among them, ``rollouts`` functions that do
-    so and that no known code calls.
+    rounds a language model makes what is learned from later, with no update among them but in a branch, ``rollouts``
+    functions that do so and that no known code calls.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -158,7 +158,9 @@ def _found_roots(
     _protocols(project, roots, live)
     _drive(project, graph, roots)
     rounds = find_rounds(project, graph, roots.loops)
-    roots.generating, roots.rollouts = rounds.loops - roots.episodes, rounds.functions
+    updates = roots.iterating | roots.paced | roots.loops.keys()
+    waiting = {loop for loop in rounds.loops & roots.episodes if waits_to_learn(loop, updates)}
+    roots.generating, roots.rollouts = (rounds.loops - roots.episodes) | waiting, rounds.functions
     roots.episodes |= rounds.loops
     for facts in project.files.values():
         roots.collected.update(loops_over_collected(project, facts, _loops_of(facts, roots)))

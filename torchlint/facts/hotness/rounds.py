@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import LOOPS, Scope
+from torchlint.facts.code.model import LOOPS, NESTED, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.hotness.around import runs_each_time
 from torchlint.facts.hotness.coldness import cold_file, cold_function
 from torchlint.facts.hotness.iterations import is_generation
-from torchlint.facts.hotness.tokens import chooses_token, makes_tokens
+from torchlint.facts.hotness.tokens import chooses_token, fills_in, makes_tokens
 from torchlint.models import Word
 
 _LEARNED = Word("what is learned from texts")
@@ -32,19 +32,34 @@ class RolloutRounds(NamedTuple):
 def find_rounds(project: Project, graph: CallGraph, roots: Collection[ast.AST]) -> RolloutRounds:
     """Find where rollouts of a language model are made: in loops that are no ``roots``, or by functions.
 
-    The file that generates has to mention rewards, advantages or the like: an evaluation and a program that answers
-    questions generate, too.
+    The file that generates has to mention, or to have in its name, rewards, advantages or the like: an evaluation and a
+    program that answers questions generate, too.
     """
     rounds = RolloutRounds(set(), set())
     for facts in project.files.values():
         if cold_file(facts.path) or _reads_only(PurePosixPath(facts.path).stem) or facts.path in project.unused():
             continue
         making = [(scope, place) for scope in facts.scopes for place in _generations(scope)]
-        if making and any(map(_LEARNED.fits, names_in(facts.top.node))):
+        if making and any(map(_LEARNED.fits, (PurePosixPath(facts.path).stem, *names_in(facts.top.node)))):
             for scope, place in making:
                 _climb(project, graph, rounds, scope, place)
     rounds.loops.difference_update(roots)
     return rounds
+
+
+def waits_to_learn(loop: ast.AST, updates: Container[ast.AST]) -> bool:
+    """Return whether all that learns in the rounds of a loop stands in branches: it waits for many rounds."""
+    found = False
+    todo = [loop]
+    while todo:
+        for child in children(todo.pop()):
+            if isinstance(child, ast.If) and not child.orelse:
+                found = found or any(part in updates for part in walk(child))
+            elif child in updates:
+                return False
+            elif not isinstance(child, NESTED):
+                todo.append(child)
+    return found
 
 
 def _generations(scope: Scope) -> Iterator[ast.AST]:
@@ -54,8 +69,12 @@ def _generations(scope: Scope) -> Iterator[ast.AST]:
         if is_generation(call):
             yield call
         chooses = chooses or chooses_token(call)
-    if chooses and scope.kind == "function":
+    if scope.kind != "function":
+        return
+    if chooses:
         yield from (loop for loop in walk(scope.node) if isinstance(loop, LOOPS) and makes_tokens(scope.file, loop))
+    elif b"mask" in scope.file.source.utf8:
+        yield from (loop for loop in walk(scope.node) if isinstance(loop, LOOPS) and fills_in(scope.file, loop))
 
 
 def _climb(project: Project, graph: CallGraph, rounds: RolloutRounds, scope: Scope, place: ast.AST) -> None:

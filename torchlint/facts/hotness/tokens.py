@@ -1,17 +1,19 @@
-"""Loops in which a language model makes one token after the other."""
+"""Loops in which a language model makes one token after the other, or fills in tokens that are masked."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from torchlint.facts.code.alike import alike
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.code.tree import names_in, root_of, walk
 from torchlint.models import Word, last_names
 
 _CHOOSES = Word("choice of a token")
 _LANGUAGE = Word("language model")
+_MASK = Word("token that masks others")
 _CACHED = "past_key_values"
 _JOINING = last_names("torch", joins="parts", axis=("fixed", "given"))
 
@@ -24,18 +26,43 @@ def chooses_token(call: ast.Call) -> bool:
 def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
     """Return whether each round of a loop chooses a token and hands it on to the next round.
 
-    The sequence grows by concatenation, or a cache of keys and values comes from the model and goes back to it.
+    The sequence grows by concatenation, a cache of keys and values comes from the model and goes back to it, or masked
+    tokens of the sequence are filled in, as by a language model of diffusion.
     """
     if not isinstance(loop, LOOPS):
         return False
     scope = facts.scope_of(loop).function
     own = [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]
+    if b"mask" in facts.source.utf8 and _fills_in(own):
+        return True
     if not any(isinstance(node, ast.Call) and chooses_token(node) for node in own):
         return False
     names = {name for stmt in loop.body for name in names_in(stmt)}
     if not any(_LANGUAGE.fits(name) for name in names):
         return False
     return any(_grows(node) for node in own) or _CACHED in names
+
+
+def fills_in(facts: FileFacts, loop: ast.AST) -> bool:
+    """Return whether each round of a loop fills in masked tokens of a sequence: ``ids[chosen] = drawn[chosen]``."""
+    if not isinstance(loop, LOOPS):
+        return False
+    scope = facts.scope_of(loop).function
+    return _fills_in([node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope])
+
+
+def _fills_in(own: Sequence[ast.AST]) -> bool:
+    """Whether some code writes to the places of a sequence, which it compares with the token that masks them."""
+    masked = [
+        root_of(node.left)
+        for node in own
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
+        if _MASK.fits(last_name(node.comparators[0]))
+    ]
+    if not masked or not any(isinstance(node, ast.Attribute) and node.attr == "logits" for node in own):
+        return False
+    targets = (target for node in own if isinstance(node, ast.Assign) for target in node.targets)
+    return any(isinstance(target, ast.Subscript) and among(root_of(target), masked) for target in targets)
 
 
 def _grows(node: ast.AST) -> bool:

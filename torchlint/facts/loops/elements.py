@@ -93,7 +93,9 @@ class Elements(Fact):
         value = self.project.reaching(facts, index).value
         if not isinstance(value, ast.BinOp) or any(isinstance(part, ast.Subscript) for part in walk(value)):
             return index
-        if not all(isinstance(part.op, (ast.Add, ast.Sub)) for part in walk(value) if isinstance(part, ast.BinOp)):
+        if not all(
+            isinstance(part.op, (ast.Add, ast.Sub, ast.Mult)) for part in walk(value) if isinstance(part, ast.BinOp)
+        ):
             return index
         names = [part for part in walk(value) if isinstance(part, ast.Name)]
         return next((name for name in names if self._iterated(facts, name, loops) is not None), index)

@@ -66,14 +66,25 @@ class Sequel(Fact):
 
         ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
         """
+        call = self.replaced(facts, node)
+        if call is None or not isinstance(call.func, ast.Attribute) or not is_target(facts, node, call.func.value):
+            return ""
+        attr = call.func.attr
+        return ast.unparse(call) if attr in _MOVES and (attr == "cuda" or call.args or call.keywords) else ""
+
+    def replaced(self, facts: FileFacts, node: ast.expr) -> ast.Call | None:
+        """Return the call whose result replaces a fresh value in the next statement that mentions it.
+
+        ``to_device(x)`` of ``x = to_device(x)`` right after it, or of such a statement as all that an ``if`` holds.
+        """
         stmt = facts.statement(node)
         if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
-            return ""
+            return None
         target = stmt.targets[0]
         block, index = facts.places[stmt]
         places = self._mentions(block).get(ast.unparse(target), ())
         later = bisect_right(places, index)
-        return _move_of(block[places[later]], target) if later < len(places) else ""
+        return _replacing(block[places[later]], target) if later < len(places) else None
 
     def _mentions(self, block: Sequence[ast.stmt]) -> dict[str, list[int]]:
         """The statements of a block that hold a name or attribute, by its source."""
@@ -109,12 +120,17 @@ def _is_255(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == _LARGEST_BYTE
 
 
-def _move_of(stmt: ast.stmt, moved: ast.expr) -> str:
-    """``x = x.cuda()``, or an ``if`` that holds nothing else, as the source of the call."""
+def is_target(facts: FileFacts, node: ast.expr, other: ast.expr) -> bool:
+    """Return whether an expression reads the same as the target of the assignment of a value."""
+    stmt = facts.statement(node)
+    return isinstance(stmt, ast.Assign) and among(other, stmt.targets)
+
+
+def _replacing(stmt: ast.stmt, target: ast.expr) -> ast.Call | None:
+    """The call of ``x = x.cuda()`` or ``x = move(x)``, or of an ``if`` that holds nothing else."""
     if isinstance(stmt, ast.If) and len(stmt.body) == 1 and not stmt.orelse:
-        return "" if among(moved, walk(stmt.test)) else _move_of(stmt.body[0], moved)
+        return None if among(target, walk(stmt.test)) else _replacing(stmt.body[0], target)
     match stmt:
-        case ast.Assign(targets=[target], value=ast.Call(func=ast.Attribute(value=receiver, attr=attr)) as call):
-            moves = attr in _MOVES and (attr == "cuda" or call.args or call.keywords)
-            return ast.unparse(call) if moves and alike(target, moved) and alike(receiver, moved) else ""
-    return ""
+        case ast.Assign(targets=[again], value=ast.Call() as call) if alike(again, target):
+            return call
+    return None

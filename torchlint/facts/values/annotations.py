@@ -14,6 +14,7 @@ from torchlint.rule import UNKNOWN, Kind, Value
 _PLAIN = {
     "torch.Tensor": TENSOR,
     "torch._tensor.Tensor": TENSOR,
+    "torch.autograd.Variable": TENSOR,
     "numpy.ndarray": NDARRAY,
     "builtins.int": INT,
     "builtins.float": FLOAT,

@@ -15,6 +15,7 @@ from torchlint.facts.code.solver import NotYetError, Solver
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.join import join
+from torchlint.facts.values.relatives import joined
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -45,6 +46,7 @@ class Ask:
     guesses: bool = True
     guessed: bool = False
     annotations: Annotations = field(init=False)
+    _given: dict[str, frozenset[str]] | None = None
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
     def __post_init__(self) -> None:
@@ -85,7 +87,7 @@ class Ask:
         """
         bindings = list(bindings)
         if not any(binding.how is Bind.AUGMENT for binding in bindings):
-            return join(self.solver.ask((facts, binding)) for binding in bindings)
+            return joined(self.project, (self.solver.ask((facts, binding)) for binding in bindings))
         values = [self.solver.ask((facts, binding)) for binding in bindings]
         sums = [v for b, v in zip(bindings, values, strict=True) if b.how is Bind.AUGMENT]
         if any(v is not None and v.kind is Kind.TENSOR for v in sums):
@@ -99,6 +101,17 @@ class Ask:
     def attribute(self, classes: str, name: str) -> Value | None:
         """Return an attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
         return join(self.solver.ask((cls, name)) for cls in classes.split("|"))
+
+    def texts_given(self, keyword: str) -> frozenset[str]:
+        """Return the literal texts that calls of the project give under a keyword."""
+        if self._given is None:
+            found: dict[str, set[str]] = {}
+            calls = (call for facts in self.project.files.values() for scope in facts.scopes for call in scope.calls)
+            for given in (given for call in calls for given in call.keywords):
+                if given.arg and isinstance(given.value, ast.Constant) and isinstance(given.value.value, str):
+                    found.setdefault(given.arg, set()).add(given.value.value)
+            self._given = {name: frozenset(texts) for name, texts in found.items()}
+        return self._given.get(keyword, frozenset())
 
     def instance(self, cls: str, *, derived: bool) -> Value:
         """Return an instance of a class of the project or of a known library, or of one that derives from it."""

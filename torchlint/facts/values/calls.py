@@ -38,6 +38,7 @@ from torchlint.facts.values.join import (
 )
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
+from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
 from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
@@ -62,6 +63,8 @@ _OF_PYTHON: Mapping[Kind, type] = {
     Kind.NONE: type(None),
 }
 
+# Ends of the names of classes of transformers that prepare texts and images for a model.
+_PREPARING = ("Tokenizer", "TokenizerFast", "Processor")
 _ANY_MODULE = "torch.nn.Module"
 _GENERATING = frozenset({Kind.UNKNOWN, Kind.MODULE, Kind.INSTANCE})
 
@@ -161,8 +164,10 @@ class CallValues:
         return None if callee is None else self._called(callee, facts, node)
 
     def _pretrained(self, name: str) -> Value:
-        """The module that a class method of a framework makes: ``AutoModel.from_pretrained("name")``."""
+        """The object that a class method of a framework makes: ``AutoModel.from_pretrained("name")``, a tokenizer."""
         cls, _, method = name.rpartition(".")
+        if method == "from_pretrained" and cls.startswith("transformers.") and cls.endswith(_PREPARING):
+            return Value(Kind.INSTANCE, name=cls, derived=True)
         line = self.ask.project.ancestry(cls) if cls in self.ask.project.classes else [cls]
         if not any(method in protocols.makers(base) for base in line) or self.ask.project.implementations(cls, method):
             return UNKNOWN
@@ -405,7 +410,7 @@ class CallValues:
     def _given(self, function: Scope) -> Value | None:
         """What the returns of a function give."""
         values = [self.ask.value(function.file, r.value) if r.value is not None else NONE for r in function.returns]
-        return join(values) if values else NONE
+        return joined(self.ask.project, values) if values else NONE
 
     def _of_kind(self, function: Scope, promised: Value) -> Value:
         """What a function returns that promises a tensor or an array: its returns say more, also that it is a number.

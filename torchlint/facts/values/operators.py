@@ -205,7 +205,7 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     if name in _OF_COMPUTED and isinstance(node.func, ast.Attribute) and _is_computed(node.func.value):
         dtype = "bool" if isinstance(node.func.value, ast.Compare) else None
         return tensors.tensor_method(name, Value(Kind.TENSOR, dtype=dtype), node, of)
-    if _gathers(name, node):
+    if gathers(name, node):
         return gathered(of(node.args[0]))
     if name in _TENSOR_ONLY or (name == "entropy" and not node.args and not node.keywords):
         return TENSOR
@@ -227,8 +227,8 @@ def _is_computed(node: ast.expr) -> bool:
     return inverted or isinstance(node, (ast.BinOp, ast.Compare))
 
 
-def _gathers(name: str, node: ast.Call) -> bool:
-    """Whether a method gives its argument as all processes have it: ``accelerator.gather_for_metrics(x)``."""
+def gathers(name: str, node: ast.Call) -> bool:
+    """Return whether a method gives its argument as all processes have it: ``accelerator.gather_for_metrics(x)``."""
     outputs = table()["outputs"]
     if not node.args or not isinstance(node.func, ast.Attribute):
         return False

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller, arguments, passed
+from torchlint.facts.code.dynamic import spelling
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -153,6 +154,10 @@ class Values(Fact):
         parameter = self.project.reaching(facts, name).parameter
         calls = arguments(self.callers, parameter.scope, name.id) if parameter is not None else ()
         return frozenset(self.of(caller.facts, node).kind for caller, node in calls if node is not None)
+
+    def spelled(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
+        """Return the texts that an expression may be."""
+        return spelling(self._ask, facts, node).texts
 
     def row(self, facts: FileFacts, call: ast.Call) -> Row:
         """Return what the rows that a project adds say of a call, empty where they say nothing."""
@@ -355,10 +360,8 @@ class Values(Fact):
             grows = annotated.kind is Kind.LIST or (annotated.kind is Kind.DICT and makes_dict(binding.value))
             if binding.value is None or not grows or (annotated.kind is Kind.DICT and annotated.items):
                 return annotated
-        if binding.value is None:
-            return UNKNOWN
-        if how is Bind.AUGMENT:
-            return self._augmented(facts, binding)
+        if binding.value is None or how is Bind.AUGMENT:
+            return self._augmented(facts, binding) if binding.value is not None else UNKNOWN
         value = self._ask.value(facts, binding.value)
         if value is None:
             return None
