@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.models import function_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Kind, Report, Rule
 from torchlint.rule.build import (
     in_place_of,
@@ -36,8 +35,6 @@ _LARGEST_EXACT = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64
 _SMALL = 2**20
 _LEGACY = sorted(name for name in LEGACY_CONSTRUCTORS if not name.startswith("torch.cuda."))
 _FILLING = frozenset({"fill_", "zero_"})
-# Since torch 0.4 it gives back the tensor that it takes.
-_WRAPPERS = function_names("torch.autograd", hands=True)
 _LARGEST_INTEGER = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 _SIZED = "torch.{name}(...) is made on the CPU and then moved: `torch.empty(..., device=...)` makes it there"
@@ -222,13 +219,7 @@ def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Repor
             made = link.node
         else:
             break
-    torch, _ = module_for(site, "torch", "torch")
-    wrapper = site.parent(made)
-    wraps = isinstance(wrapper, cst.Call) and site.names.of(wrapper.func) in _WRAPPERS
-    links, steps = _converted(site, wrapper, torch) if isinstance(wrapper, cst.Call) and wraps else ([], [])
-    if any(step.device is not None for step in steps):
-        yield Report(links[-1].node, _message(creator, links, steps, idle=False), figure="labels-256")
-    elif (helper := moved_by_helper(site, made)) is not None:
+    if (helper := moved_by_helper(site, made)) is not None:
         yield Report(call, _handed(creator, helper), figure="labels-256")
     elif (move := moved_later(site, call)) is not None:
         yield Report(call, _later(creator, move), figure="labels-256")
