@@ -293,7 +293,7 @@ HAND_MUTANTS = (
     HandMutant(
         "the beginning of a name finds no method",
         "torchlint/facts/code/dynamic.py",
-        "texts = found.texts or _beginning(ask, source.name, found.prefix)",
+        "texts = found.texts or _fitting(ask, source.name, found)",
         "texts = found.texts",
         "test_indirect.py::test_what_runs_a_function",
     ),
