@@ -41,7 +41,7 @@ def _definitions(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _climbs(tree: ast.AST) -> Iterator[ast.AST]:
-    """Loops from a node to what it stands in."""
+    """Loops from a node to what it is in."""
     loops = (node for node in ast.walk(tree) if isinstance(node, ast.While))
     return (loop for loop in loops if any(_is_attribute(part, "parent") for part in ast.walk(loop)))
 

@@ -99,7 +99,7 @@ def together(old: Sequence[ResultRow], new: Sequence[ResultRow], rules: Sequence
 
 
 def quoted(path: Path, results: Results, rules: Sequence[type[Rule]]) -> str:
-    """The figures as the rules quote them, beside those of the other device that stand in the file."""
+    """The figures as the rules quote them, beside those of the other device that are in the file."""
     device = "cpu" if results.machine.device == "cpu" else "cuda"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"machine": None, "figures": []}
     mine = json.loads(to_json(results))

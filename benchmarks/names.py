@@ -1,4 +1,4 @@
-"""Count the module-level sets of names in the code of facts, engine and rules, and the names that stand in several.
+"""Count the module-level sets of names in the code of facts, engine and rules, and the names that are in several.
 
 What is known of libraries belongs into the table of models (``torchlint/models/library.json``), and a set of names in
 a module is knowledge that no other module shares. ``python benchmarks/names.py [FOLDER] [--list]`` reads a checkout.

@@ -45,7 +45,7 @@ Golden = dict[str, str]
 
 @dataclass(frozen=True)
 class Text:
-    """A file that is linted: its name, what stands in it, and the torch that it is for."""
+    """A file that is linted: its name, what is in it, and the torch that it is for."""
 
     name: str
     text: str

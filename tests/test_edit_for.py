@@ -227,7 +227,7 @@ class TestRefusals:
 
     def test_node_of_another_tree(self) -> None:
         code = Code("x = a\n")
-        with pytest.raises(TypeError, match="stands in no statement"):
+        with pytest.raises(TypeError, match="is in no statement"):
             code.edit(cst.Name("a"), "b")
 
     def test_new_node_too_deep_to_write(self) -> None:
@@ -356,7 +356,7 @@ def pairs_of(source: Source, tree: ast.Module, table: LineTable, way: str) -> li
 
 
 def substituted(tree: ast.Module, call: ast.Call, new: str) -> ast.Module:
-    """A tree with an expression in the place of the call that stands where ``call`` stands in its own."""
+    """A tree with an expression in the place of the call that stands where ``call`` is in its own."""
     value = ast.parse(f"({new})", mode="eval").body
     where = (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset)
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""What stands in the index of the built-in rules is what the rules themselves say."""
+"""What is in the index of the built-in rules is what the rules themselves say."""
 
 import re
 from pathlib import Path

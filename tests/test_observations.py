@@ -473,7 +473,7 @@ WORLDS = """class World:
     def step(self, action):
         return self.reset()
 """
-# What stands in the place of torch: the real one takes seconds to load.
+# What takes the place of torch: the real one takes seconds to load.
 TORCH = """class Made:
     def to(self, device):
         return self

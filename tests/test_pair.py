@@ -293,7 +293,7 @@ class TestTwins:
         assert built.func in pairs
         assert pairs.ast_of(built) is None
         assert pairs.parent(built) is None
-        with pytest.raises(TypeError, match="stands in no statement"):
+        with pytest.raises(TypeError, match="is in no statement"):
             pairs.statement(built)
 
 

@@ -283,7 +283,7 @@ class Weakest(Calls):
 
 
 class Wide(Calls):
-    """Gives way to calls and reports the whole argument of ``len``; what stands in it gives way to it."""
+    """Gives way to calls and reports the whole argument of ``len``; what is in it gives way to it."""
 
     code = "TL807"
     name = "wide"

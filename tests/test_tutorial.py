@@ -17,7 +17,7 @@ def tutorial() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def blocks(tutorial: ModuleType) -> dict[str, str]:
-    """What stands in the page as printed, by command."""
+    """What is in the page as printed, by command."""
     page = tutorial.PAGE.read_text(encoding="utf-8")
     found = {each["command"]: each["output"] for each in tutorial.BLOCK.finditer(page)}
     assert len(found) == page.count("<!-- runs: ")

@@ -113,14 +113,12 @@ NOT_FIXED = {
         "the batches are handed on, and what indexes with them is not known",
     ),
     "TL201": {"behind_walrus": "behind a flag, the name would not be bound"},
-    "TL202-masked-errors": {
-        "exploded": "the selection has a name, and what is done with it stands in another statement"
-    },
+    "TL202-masked-errors": {"exploded": "the selection has a name, and what is done with it is in another statement"},
     "TL203-list-of-losses": dict.fromkeys(
         ("in_lambda", "behind_walrus", "as_keyword", "in_closure"),
         "the number is made elsewhere, or handed on before it is appended",
     ),
-    "TL203-three-losses": dict.fromkeys(("in_lambda", "in_closure"), "the reads stand in functions of their own"),
+    "TL203-three-losses": dict.fromkeys(("in_lambda", "in_closure"), "the reads are in functions of their own"),
     "TL405-cat-256x17": {"exploded": "the list of what is joined has a name"},
     "TL401-51-atoms": {
         "methods_in_base": "the buffer belongs into the constructor of the class itself",

@@ -354,12 +354,12 @@ def _caller(function: ast.FunctionDef, method: bool) -> ast.FunctionDef:
 
 
 def methods_in_base(program: Program, findings: Sequence[Finding]) -> Program | None:
-    """The methods that hold a smell stand in a base class, the constructor in the class."""
+    """The methods that hold a smell are in a base class, the constructor in the class."""
     return _split(program, lambda item: _holds(item, findings))
 
 
 def constructor_in_base(program: Program, findings: Sequence[Finding]) -> Program | None:
-    """The constructor stands in a base class, the methods in the class."""
+    """The constructor is in a base class, the methods in the class."""
     return _split(program, lambda item: isinstance(item, ast.FunctionDef) and item.name == "__init__")
 
 
@@ -394,7 +394,7 @@ def _bases(tree: ast.Module) -> set[str]:
 
 
 def two_files(program: Program, findings: Sequence[Finding]) -> Program | None:
-    """All but the last definition stand in a file of their own, which the rest imports from."""
+    """All but the last definition are in a file of their own, which the rest imports from."""
     tree = ast.parse(program.text)
     definitions = [stmt for stmt in tree.body if isinstance(stmt, (ast.FunctionDef, ast.ClassDef))]
     if len(definitions) < 2:

@@ -17,7 +17,7 @@ def settings_page() -> str:
     parts = [
         "---\ntitle: Settings\n---",
         "# Settings",
-        "In `pyproject.toml` settings stand in `[tool.torchlint]`, in `torchlint.toml` and `.torchlint.toml` they have "
+        "In `pyproject.toml` settings are in `[tool.torchlint]`, in `torchlint.toml` and `.torchlint.toml` they have "
         "no heading. The settings file closest to a linted file counts for it; `extend` merges a parent. What steers "
         "a run as a whole (output, exit code, hotness, baseline) comes from the file closest to the paths that are "
         "given. A flag of the command line wins over both. An unknown key is an error that names the file, the line "

@@ -13,7 +13,7 @@ from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.code.tree import forms_of, receiver_of, walk
-from torchlint.facts.state.sequel import Sequel, is_target
+from torchlint.facts.state.sequel import Sequel, is_move, is_target
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -128,11 +128,10 @@ def _handed_to(facts: FileFacts, node: ast.expr) -> ast.Call | None:
 def _moved_on(facts: FileFacts, node: ast.expr) -> str:
     """The method that moves the value of an expression at once, empty where none does."""
     func = facts.parent.get(node)
-    if not isinstance(func, ast.Attribute) or func.attr not in _MOVING:
+    if not isinstance(func, ast.Attribute):
         return ""
     call = facts.parent.get(func)
-    moves = isinstance(call, ast.Call) and (func.attr == "cuda" or bool(call.args or call.keywords))
-    return func.attr if moves else ""
+    return func.attr if isinstance(call, ast.Call) and is_move(call) else ""
 
 
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:

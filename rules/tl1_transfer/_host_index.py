@@ -90,7 +90,7 @@ class HostIndices(Finder):
     # which subscripts -----------------------------------------------------------------------------------------------
 
     def _uses(self, facts: FileFacts) -> dict[tuple[Scope, str], list[_Use]]:
-        """The subscripts of a file by a name that stands in their index, and the function they run in."""
+        """The subscripts of a file by a name that is in their index, and the function they run in."""
         found = self._named.get(facts)
         if found is None:
             found = self._named[facts] = {}
@@ -371,7 +371,7 @@ def _is_chain(node: ast.expr) -> bool:
 
 
 def _place(facts: FileFacts, node: ast.AST, block: Sequence[ast.stmt]) -> int:
-    """Where a node stands in a block: the index of the statement that holds it, -1 where none does."""
+    """Where a node is in a block: the index of the statement that holds it, -1 where none does."""
     for part in (node, *facts.ancestors(node)):
         if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
             return facts.places[part][1]

@@ -403,7 +403,7 @@ def _method(link: Link) -> str:
 
 
 def _later(creator: str, move: str) -> str:
-    """The smell where the move stands in a statement of its own."""
+    """The smell where the move is in a statement of its own."""
     return (
         f"torch.{creator}(...) is created on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
     )

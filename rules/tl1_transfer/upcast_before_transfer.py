@@ -102,7 +102,7 @@ class UpcastBeforeTransfer(Rule):
 
     ## What the fix may change
     The last bit (`rounding`): a quotient that was rounded twice, in float64 and in float32, is rounded once. Where only
-    the value 255 says that the data are bytes, the fix is unsafe. No fix is offered where cast and move stand in
+    the value 255 says that the data are bytes, the fix is unsafe. No fix is offered where cast and move are in
     different statements. A tensor cannot be made of a view that runs backwards (`frames[::-1]`) or of an array of
     objects, where a cast or a quotient of it was made first: views that run backwards are refused, and
     arrays of objects are refused.

@@ -123,13 +123,11 @@ class EagerTensorFormat(Rule):
         if not isinstance(call, cst.Call):
             return
         values = [argument.value for argument in call.args]
-        if site.names.of(call.func) == "builtins.print":
+        of_bar = isinstance(call.func, cst.Attribute) and call.func.attr.value in _BARS
+        if of_bar or site.names.of(call.func) == "builtins.print":
+            values += [part for value in values for part in _entries(value)] if of_bar else []
             if any(_is_tensor(site.values.of(value)) or _formats(site, value) for value in values):
-                yield Report(call, _PRINTED, figure=_figure(site, values))
-        elif isinstance(call.func, cst.Attribute) and call.func.attr.value in _BARS:
-            values = [*values, *(part for value in values for part in _entries(value))]
-            if any(_is_tensor(site.values.of(value)) or _formats(site, value) for value in values):
-                yield Report(call, _SHOWN, figure=_figure(site, values))
+                yield Report(call, _SHOWN if of_bar else _PRINTED, figure=_figure(site, values))
         elif _is_logger_call(site, call):
             message = _cost(site, values)
             if message:

@@ -55,7 +55,7 @@ class ExplicitSynchronize(Rule):
 
     ## What it does
     Finds `torch.cuda.synchronize()` (and those of other devices) in hot code, unless the function also reads a clock,
-    makes events or streams, captures a graph or asks for the memory in use, stands in a `with` block of a timer, or the
+    makes events or streams, captures a graph or asks for the memory in use, is in a `with` block of a timer, or the
     files tied to it share tensors between processes.
 
     ## Why is this slow

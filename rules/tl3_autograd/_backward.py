@@ -272,7 +272,7 @@ def _is_leaf(node: ast.expr) -> bool:
 
 
 def _arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
-    """The ``if`` statements around a node, each with whether the node stands in its body."""
+    """The ``if`` statements around a node, each with whether the node is in its body."""
     for inner, outer in facts.climb(node):
         if isinstance(outer, ast.If) and inner is not outer.test:
             yield outer, inner in outer.body

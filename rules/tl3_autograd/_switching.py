@@ -107,7 +107,7 @@ def _says_false(call: ast.Call) -> bool:
 
 
 def hands_mode_on(site: Site) -> bool:
-    """Return whether the node stands in a context manager, or in a module's own ``train`` or ``eval``."""
+    """Return whether the node is in a context manager, or in a module's own ``train`` or ``eval``."""
     return site.fact(Switching).hands_on(site.file, site.twin)
 
 

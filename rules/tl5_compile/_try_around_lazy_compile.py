@@ -8,7 +8,7 @@ from torchlint.rule.site import Site
 
 
 def tried_uncalled(site: Site, node: cst.CSTNode) -> bool:
-    """Return whether an expression stands in a ``try`` whose body neither calls nor passes on what it is assigned to.
+    """Return whether an expression is in a ``try`` whose body neither calls nor passes on what it is assigned to.
 
     Only a ``try`` with handlers that catch more than a missing name or module.
     """

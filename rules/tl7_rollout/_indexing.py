@@ -25,7 +25,7 @@ class Indexing(Fact):
         """Return what the variable of a ``for`` over an expression indexes, if it only indexes tensors and arrays.
 
         The variable is a name that the function binds and reads nowhere else. Empty: it is used for more, or for less.
-        The expression stands in the head, or is what the statement right before gives to a name for the head alone.
+        The expression is in the head, or is what the statement right before gives to a name for the head alone.
         """
         loop = _loop_over(facts, over)
         if loop is None or not isinstance(loop.target, ast.Name):

@@ -38,7 +38,7 @@ def walks(facts: FileFacts, node: ast.AST) -> bool:
 
 
 def _function(facts: FileFacts, node: ast.AST) -> Scope:
-    """The function that a node is, or that it stands in."""
+    """The function that a node is, or that it is in."""
     inner = node.body[0] if isinstance(node, FUNCTIONS) else node
     return facts.scope_of(inner).function
 

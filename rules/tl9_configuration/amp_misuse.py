@@ -21,7 +21,7 @@ _OLD = {
 }
 # The first torch that has the new name.
 _SINCE = {"autocast": (1, 10), "GradScaler": (2, 3)}
-# Positional parameters of the old autocast, which stand in another order in the new one; its dtype where none is given,
+# Positional parameters of the old autocast, which are in another order in the new one; its dtype where none is given,
 # and a dtype that whoever chooses another default mentions.
 _PARAMETERS = ("enabled", "dtype", "cache_enabled")
 _DTYPES = {"cuda": ("float16", "bfloat16"), "cpu": ("bfloat16", "float16")}

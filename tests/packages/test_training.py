@@ -48,7 +48,7 @@ def test_training_ends_with_the_same_parameters() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("algorithm", "steps"), MORE.items(), ids=MORE)
 def test_more_training_ends_with_the_same_parameters(algorithm: str, steps: int, tmp_path: Path) -> None:
-    """The run with smells also notes its lines: PFRL ships no tests, training stands in for them."""
+    """The run with smells also notes its lines: PFRL ships no tests, training takes their place."""
     package, place = ALGORITHMS[algorithm], tmp_path / "lines.json"
     place.write_text(json.dumps(sorted({smell.file for smell in smells(package)})), encoding="utf-8")
     digests = {name: trained(name, algorithm, steps)["digest"] for name in VERSIONS if name != "injected"}

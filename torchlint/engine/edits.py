@@ -1,4 +1,4 @@
-"""Where a LibCST node stands in its file, and the text edit that puts another in its place."""
+"""Where a LibCST node is in its file, and the text edit that puts another in its place."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def span(node: cst.CSTNode, pairs: Pairs, source: Source, table: LineTable) -> t
 
 
 def enclosing_fstring(node: cst.CSTNode, pairs: Pairs) -> cst.CSTNode | None:
-    """Return the outermost f-string that a node stands in as a part of an expression, ``None`` if there is none."""
+    """Return the outermost f-string that a node is in as a part of an expression, ``None`` if there is none."""
     found: cst.CSTNode | None = None
     for field in _enclosing_fields(node, pairs):
         string = pairs.parent(field)
@@ -187,7 +187,7 @@ class _Editor:
     def __init__(self, pairs: Pairs, source: Source, table: LineTable, node: cst.CSTNode) -> None:
         statement = pairs.ast_of(pairs.statement(node))
         if not isinstance(statement, ast.stmt):
-            raise TypeError(f"{type(node).__name__} stands in no statement")
+            raise TypeError(f"{type(node).__name__} is in no statement")
         self._pairs = pairs
         self._source = source
         self._table = table

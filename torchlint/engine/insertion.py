@@ -20,7 +20,7 @@ def with_lines(facts: FileFacts, table: LineTable, node: ast.AST, fix: Fix, edit
     """Return the edits of a fix at a node with those that add all the lines it needs.
 
     ``edits`` are what it replaces. ``None`` where something has no place: the class has no ``__init__`` of its own that
-    runs to its end, the node stands in no function, or its statement cannot be indented.
+    runs to its end, the node is in no function, or its statement cannot be indented.
     """
     place = place_of(node)
     lines = _module_lines(facts, table, fix.imports, fix.definitions)

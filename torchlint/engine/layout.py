@@ -295,7 +295,7 @@ def _breaks(row: str, width: int, depth: int) -> list[_Break] | None:
 
 
 def _of_body(body: str, pair: _Brackets, inner: str, width: int, depth: int) -> list[_Break] | None:
-    """The breaks of what stands in brackets: on a row of its own, else each element on one, with a last comma."""
+    """The breaks of what is in brackets: on a row of its own, else each element on one, with a last comma."""
     magic = body.rstrip().endswith(",")
     lead = len(body) - len(body.lstrip())
     if len(inner) + len(body.strip()) <= width and not magic:

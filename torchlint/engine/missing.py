@@ -28,7 +28,7 @@ _COMPILED = (b"jit.script", b"ScriptModule", b"script_method", b"numba")
 
 @dataclass(frozen=True, slots=True)
 class MissingFact:
-    """An expression whose value would have to be known better: its key, and where it stands in the file's text."""
+    """An expression whose value would have to be known better: its key, and where it is in the file's text."""
 
     key: ExpressionKey
     start: int

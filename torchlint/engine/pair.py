@@ -96,7 +96,7 @@ class Pairs:
             if is_statement(current) and id(current) in self._twins:
                 return current
             current = self.parent(current)
-        raise TypeError(f"{type(node).__name__} stands in no statement of this tree")
+        raise TypeError(f"{type(node).__name__} is in no statement of this tree")
 
     def _up(self) -> dict[int, cst.CSTNode]:
         if self._parents is None:

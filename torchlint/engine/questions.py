@@ -231,7 +231,7 @@ class SiteFlow(_Questions):
         return Purpose.BLEND if branch is None or kinds & {Kind.TENSOR, Kind.UNKNOWN} else Purpose.OTHER
 
     def handles_error(self) -> bool:
-        """Return whether the node stands in the ``except`` part of a ``try``."""
+        """Return whether the node is in the ``except`` part of a ``try``."""
         return in_handler(self.site.file, self.site.twin)
 
 
@@ -408,7 +408,7 @@ class SiteCompiling(_Questions):
     __slots__ = ()
 
     def inside(self) -> bool:
-        """Return whether the node stands in a function or class that the project compiles, or calls one that is."""
+        """Return whether the node is in a function or class that the project compiles, or calls one that is."""
         compiled = self.site.analyses[Inside].names()
         if not compiled:
             return False
@@ -422,7 +422,7 @@ class SiteCompiling(_Questions):
         return any(self._calls_compiled(call.func, compiled) for call in calls)
 
     def scripted(self) -> bool:
-        """Return whether the node stands in TorchScript code."""
+        """Return whether the node is in TorchScript code."""
         if self._script_decorated(self.site.twin):
             return True
         scope: Scope | None = self.site.file.scope_of(self.site.twin)

@@ -71,7 +71,7 @@ def load_rules(plugins: Sequence[str] = ()) -> tuple[type[Rule], ...]:
 def listed_rules(plugins: Sequence[str] = ()) -> tuple[ListedRule, ...]:
     """Return the same rules with what the engine needs of them before there is a site.
 
-    The module of a rule that stands in the index of the built-in package is imported when it is asked to look at one.
+    The module of a rule that is in the index of the built-in package is imported when it is asked to look at one.
 
     Raises:
         RulePackageError: as ``load_rules``.

@@ -44,7 +44,7 @@ class PairedSite:
 
     @property
     def decided(self) -> ast.AST | None:
-        """The statement that the node is, or whose test it is or stands in."""
+        """The statement that the node is, or whose test it is or is in."""
         branch: ast.AST | None = self.twin
         child: ast.AST | None = None
         while isinstance(branch, ast.expr):

@@ -76,7 +76,7 @@ def meant(known: tuple[Definition, ...], name: str, line: int) -> Definition | N
     """Return the definition that a recorded name and line mean; a line of 0 is unknown.
 
     The line may be any of the function. Where the file has changed since, the name decides. What a profile says of the
-    body of a class is that of the function or file it stands in.
+    body of a class is that of the function or file it is in.
     """
     found = _recorded(known, name, line) if known else None
     if found is None or not found.of_class:

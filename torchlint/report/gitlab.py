@@ -30,7 +30,7 @@ def _issues(context: Context) -> Iterator[dict[str, object]]:
 
 def _issue(context: Context, finding: Finding, fingerprint: str) -> dict[str, object]:
     return {
-        # GitLab shows no check_name, so the code stands in the description, too.
+        # GitLab shows no check_name, so the code is in the description, too.
         "description": encodable(f"{finding.code}: {with_reasons(finding)}"),
         "check_name": finding.code,
         "fingerprint": fingerprint,

@@ -169,7 +169,7 @@ class Rule:
         kept: why it runs by default although no gain in time was measured, in words of the documentation's section
             "Measured"; empty: the gain was measured, or it is memory, or it is a note about an accelerator.
         exceptions: kinds of awkward inputs with which the fixed code does otherwise although no ``Change`` names how
-            (``negative strides``), each with words that say so and that stand in the documentation, too.
+            (``negative strides``), each with words that say so and that are in the documentation, too.
         options: what people may set of it; ``given`` holds what they set, and ``option.of(self.given)`` reads it.
         gate: words of which a file must hold one to be of interest (defaults to ``torch``).
         examples: programs that hold the smell.

@@ -137,7 +137,7 @@ class FlowQuestions(Protocol):
         """Return what the branching whose test holds the node is for: raising, leaving a loop, blending."""
 
     def handles_error(self) -> bool:
-        """Return whether the node stands in the ``except`` part of a ``try``, which runs when something went wrong."""
+        """Return whether the node is in the ``except`` part of a ``try``, which runs when something went wrong."""
 
 
 class CallQuestions(Protocol):
@@ -257,10 +257,10 @@ class CompileQuestions(Protocol):
     """What torch compiles."""
 
     def inside(self) -> bool:
-        """Return whether the node stands in a function this project compiles with ``torch.compile``."""
+        """Return whether the node is in a function this project compiles with ``torch.compile``."""
 
     def scripted(self) -> bool:
-        """Return whether the node stands in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
+        """Return whether the node is in TorchScript code (``torch.jit.script``, ``ScriptModule``)."""
 
 
 class Site(Protocol):

@@ -89,14 +89,14 @@ class NotebookAnswers(Answers):
         return changed
 
     def _firsts(self) -> Iterator[tuple[NotebookCell, int]]:
-        """The cells that stand in the one text, each with the 0-based line at which it begins there."""
+        """The cells that are in the one text, each with the 0-based line at which it begins there."""
         line = 0
         for cell, (_, text) in zip(self._shown(), split_cells(self.linted.source.text), strict=True):
             yield cell, line + 1
             line += text.count("\n") + 2
 
     def _shown(self) -> list[NotebookCell]:
-        """The cells that stand in the one text: not those of other languages."""
+        """The cells that are in the one text: not those of other languages."""
         notebook = self.linted.source.notebook
         numbers = [cell.number for cell in notebook.cells] if notebook is not None else []
         return [self.cells[number - 1] for number in numbers]

@@ -81,7 +81,7 @@ def _plain(value: object) -> object:
 
 
 def as_toml(settings: Settings) -> str:
-    """Return all settings with their values, as a settings file would have them; what has none stands in a comment."""
+    """Return all settings with their values, as a settings file would have them; what has none is in a comment."""
     lines = [f"# root: {settings.root}", f"# file: {settings.file or 'none'}"]
     known = {field.name.replace("_", "-") for field in fields(settings)}
     for key in sorted(known & KEYS.keys()):

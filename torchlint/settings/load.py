@@ -96,7 +96,7 @@ def described(error: SettingsError) -> str:
 
 
 def _holds(value: object, word: str) -> bool:
-    """Whether a word stands in a list, in one of the lists of a table, or as the name of one of its keys."""
+    """Whether a word is in a list, in one of the lists of a table, or as the name of one of its keys."""
     if isinstance(value, Mapping):
         return word in value or any(_holds(inner, word) for inner in value.values())
     return isinstance(value, list) and word in value

@@ -41,7 +41,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A code cell: its number among all cells, and where the value of its ``source`` stands in the JSON text."""
+    """A code cell: its number among all cells, and where the value of its ``source`` is in the JSON text."""
 
     number: int
     start: int

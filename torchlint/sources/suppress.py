@@ -39,7 +39,7 @@ class Mark:
         selectors: codes; where the mark is one of ours (not ``exact``) also prefixes and names.
         exact: a ``noqa``, which other tools read, too.
         row, start, end: where it stands: 1-based row, 0-based columns in code points, without the blanks behind it.
-        comment: the column where the comment begins that it stands in, perhaps behind others.
+        comment: the column where the comment begins that it is in, perhaps behind others.
         whole_file: whether it is about the whole file.
     """
 

@@ -3,7 +3,7 @@
 ``# expect: ACME101`` at the end of a line says that a finding starts there (several codes with commas).
 ``NAME.fixed.py`` is the text after ``--fix``, ``NAME.accepted.py`` the text after ``--unsafe-fixes`` where that
 differs; without a twin nothing is fixed. Lines are as long as in the project that holds the fixtures. Marks are taken
-out before a file is linted, and stand in no twin.
+out before a file is linted, and are in no twin.
 ``# target-torch: 2.4`` on a line of its own says which torch the fixture is for; without it no torch is stated.
 """
 

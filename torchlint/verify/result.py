@@ -33,7 +33,7 @@ class Tried:
     """A fix, and what became of it.
 
     Attributes:
-        finding: what the fix is for. place: where that stands in the text before all fixes, if it stood there.
+        finding: what the fix is for. place: where that is in the text before all fixes, if it stood there.
         status: what became of it.
         reason: how the command ended with it, where it was rejected, or what was counted, where it spares nothing.
         output: the end of what the command printed then.

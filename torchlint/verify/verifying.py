@@ -312,5 +312,5 @@ def _is_unchanged(source: Source) -> bool:
 
 
 def _place(origin: Origin, finding: Finding, tables: Mapping[str, LineTable]) -> Position:
-    """Where a finding stands in the text before all fixes; what a fix made stands in the text of its round."""
+    """Where a finding is in the text before all fixes; what a fix made is in the text of its round."""
     return finding.start if origin.first.maker else tables[finding.path].position(origin.first.offset)

@@ -281,7 +281,7 @@ class _Collector:
                     scope.function.keyed.setdefault(name, []).append((node.slice.value, value))
 
     def _store(self, scope: Scope, node: ast.Attribute, binding: Binding) -> None:
-        """Record ``self.x = ...`` with the class whose method it stands in, other objects' attributes with the file."""
+        """Record ``self.x = ...`` with the class whose method it is in, other objects' attributes with the file."""
         method = scope
         while method.method_of is None and method.parent is not None:
             method = method.parent

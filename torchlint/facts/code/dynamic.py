@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.callers import arguments, attributes_of, set_by_name
-from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
@@ -29,8 +29,8 @@ class Spelling:
 
     def fits(self, text: str) -> bool:
         """Return whether a text begins and ends like this one, of which something is known."""
-        told = bool(self.prefix or self.suffix) and len(text) >= len(self.prefix) + len(self.suffix)
-        return told and text.startswith(self.prefix) and text.endswith(self.suffix)
+        known = bool(self.prefix or self.suffix) and len(text) >= len(self.prefix) + len(self.suffix)
+        return known and text.startswith(self.prefix) and text.endswith(self.suffix)
 
 
 def spelling(ask: Ask, facts: FileFacts, node: ast.expr) -> Spelling:
@@ -93,9 +93,7 @@ def _texts(ask: Ask, facts: FileFacts, node: ast.expr) -> Iterator[str]:
 
 def _takes_keywords(facts: FileFacts, node: ast.expr) -> bool:
     """Whether an expression is the parameter that takes all other keywords: ``kwargs`` of ``**kwargs``."""
-    function = facts.scope_of(node).function.node
-    rest = function.args.kwarg if isinstance(function, FUNCTIONS) else None
-    return rest is not None and isinstance(node, ast.Name) and node.id == rest.arg
+    return isinstance(node, ast.Name) and node.id == facts.scope_of(node).function.rest_keywords
 
 
 def _given(ask: Ask, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:

@@ -63,7 +63,7 @@ def outline(facts: FileFacts) -> tuple[object, ...]:
     for scope in facts.scopes:
         if isinstance(scope.node, FUNCTIONS):
             first, last = scope.node.body[0].lineno, scope.node.body[-1].end_lineno or 0
-            if first > scope.node.lineno:  # else a part of the header stands in the same row
+            if first > scope.node.lineno:  # else a part of the header is in the same row
                 rows[first - 1 : last] = [b""] * (last - first + 1)
     stored = tuple((scope.qualname, frozenset(scope.stores)) for scope in facts.scopes if scope.kind == "class")
     named = tuple((scope.qualname, tuple(scope.params)) for scope in facts.scopes if scope.kind == "function")

@@ -34,7 +34,7 @@ _DOCUMENTS = Word("decorator that documents")
 _PACKAGE = "__init__.py"
 
 Node = Scope | FileFacts
-"""What code belongs to: a definition at the top of a file, or all of the file that stands outside of these."""
+"""What code belongs to: a definition at the top of a file, or all of the file that is outside of these."""
 
 
 class Reads(NamedTuple):
@@ -241,7 +241,7 @@ def _names_of(node: ast.expr) -> Iterable[str]:
 
 
 def _only_tells(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether a text documents something or stands in ``__all__``."""
+    """Whether a text documents something or is in ``__all__``."""
     stmt = facts.statement(node) if isinstance(node, ast.Constant) else None
     if isinstance(stmt, ast.Expr):
         return stmt.value is node

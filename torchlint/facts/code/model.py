@@ -183,8 +183,14 @@ class Scope:
 
     @property
     def method(self) -> Scope | None:
-        """The method whose code it is part of: itself, or one that a nested function or a comprehension stands in."""
+        """The method whose code it is part of: itself, or one that a nested function or a comprehension is in."""
         return next((scope for scope in self.outward() if scope.method_of is not None), None)
+
+    @property
+    def rest_keywords(self) -> str:
+        """Name of the parameter that takes all other keywords, ``kwargs`` of ``**kwargs``, else empty."""
+        rest = self.node.args.kwarg if isinstance(self.node, FUNCTIONS) else None
+        return rest.arg if rest is not None else ""
 
     def outward(self) -> Iterator[Scope]:
         """Yield the scope and those around it, from inside to outside."""
@@ -237,7 +243,7 @@ class FileFacts:
 
     Attributes:
         source: the text. module: dotted name, unique in the project. tree: the parsed module.
-        scopes: all scopes, outer before inner. scope_of: the scope that a statement or scope node stands in.
+        scopes: all scopes, outer before inner. scope_of: the scope that a statement or scope node is in.
         parent: the parent of every node. places: where a statement stands (block and index).
         tests: expressions that Python asks for their truth, of ``and``, ``or`` and ``not`` the operands; comparisons
             with ``in``, but not with ``is``.
@@ -362,7 +368,7 @@ class FileFacts:
             child, parent = parent, self.parent.get(parent)
 
     def blocks(self, node: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
-        """Yield the blocks of statements around a node, from inside to outside, and where the node stands in each."""
+        """Yield the blocks of statements around a node, from inside to outside, and where the node is in each."""
         stmt = self.statement(node)
         while stmt is not None and stmt in self.places:
             yield self.places[stmt]

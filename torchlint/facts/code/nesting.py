@@ -1,4 +1,4 @@
-"""Which loops and comprehensions run a node, and what stands in them."""
+"""Which loops and comprehensions run a node, and what is in them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def stored_before(facts: FileFacts, node: ast.AST, text: str, loop: LoopNode | N
 
 
 def in_handler(facts: FileFacts, node: ast.AST) -> bool:
-    """Return whether a node stands in the ``except`` part of a ``try`` of its function."""
+    """Return whether a node is in the ``except`` part of a ``try`` of its function."""
     return any(isinstance(parent, ast.ExceptHandler) for _, parent in facts.climb(node, *OUTSIDE))
 
 

@@ -132,7 +132,7 @@ class Project(Fact):
         return self._unused
 
     def quotes(self, name: str) -> bool:
-        """Return whether a name stands in quotes anywhere."""
+        """Return whether a name is in quotes anywhere."""
         if self._quoted is None:
             texts = (file.source.utf8 for file in self.files.values())
             self._quoted = frozenset(found[2] for text in texts for found in _QUOTED.finditer(text))

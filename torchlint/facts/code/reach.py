@@ -450,7 +450,7 @@ def _forever(loop: ast.While) -> bool:
 
 
 def _breaks(stmt: ast.stmt) -> bool:
-    """Whether a statement may leave the loop it stands in."""
+    """Whether a statement may leave the loop it is in."""
     todo: list[ast.AST] = [stmt]
     while todo:
         node = todo.pop()

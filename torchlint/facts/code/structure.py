@@ -77,7 +77,7 @@ class Structures(Fact):
     def use(self, facts: FileFacts, place: ast.expr, receiver: ast.expr) -> ObjectUse:
         """Return what code asks of the object of a call, or of another place that names it, wherever it is reached.
 
-        Branches that the place does not stand in may be there for other objects.
+        Branches that the place is not in may be there for other objects.
         """
         text = dotted(receiver)
         scope = facts.scope_of(receiver)
@@ -175,7 +175,7 @@ class Structures(Fact):
 
 
 def _branches(facts: FileFacts, node: ast.AST) -> Iterator[_Branch]:
-    """The branches of a function that a node stands in: each with the name of the arm."""
+    """The branches of a function that a node is in: each with the name of the arm."""
     child = node
     for parent in facts.ancestors(node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -101,7 +101,7 @@ def is_before(facts: FileFacts, node: ast.expr, stmt: ast.AST) -> bool:
 
 
 def _up_to(facts: FileFacts, node: ast.AST, top: ast.AST) -> Iterator[ast.AST]:
-    """What a node stands in, below another node."""
+    """What a node is in, below another node."""
     for above in facts.ancestors(node):
         if above is top:
             return

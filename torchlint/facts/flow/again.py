@@ -172,7 +172,7 @@ def _is_conditional(facts: FileFacts, node: ast.AST, stmt: ast.stmt) -> bool:
 
 
 def _always_after(facts: FileFacts, stmt: ast.stmt) -> Iterator[tuple[int, int]]:
-    """The blocks, by identity, that come to what follows a statement when it ran, and where it stands in each."""
+    """The blocks, by identity, that come to what follows a statement when it ran, and where it is in each."""
     current: ast.AST | None = stmt
     while isinstance(current, ast.stmt) and current in facts.places:
         block, index = facts.places[current]

@@ -41,7 +41,7 @@ class Clocks(Fact):
     def unsynchronised(self, facts: FileFacts, call: ast.Call) -> str | None:
         """Return the device work that nothing waits for before the second reading of a clock, or ``None``.
 
-        Both readings stand in one round of the same loops, and their difference is taken.
+        Both readings are in one round of the same loops, and their difference is taken.
         """
         start = self._start(facts, call)
         if start is None or self._is_timing_many(facts, start, call):
@@ -288,7 +288,7 @@ def _end(node: ast.expr) -> tuple[int, int]:
 
 
 def _header(stmt: ast.AST) -> list[ast.AST]:
-    """The parts of a statement that are not statements themselves: of a compound one what stands in its header."""
+    """The parts of a statement that are not statements themselves: of a compound one what is in its header."""
     return [part for part in children(stmt) if not isinstance(part, ast.stmt)]
 
 

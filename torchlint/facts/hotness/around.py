@@ -1,4 +1,4 @@
-"""What of its function a node stands in: all of it, the conditions, and what no loop lies between."""
+"""What of its function a node is in: all of it, the conditions, and what no loop lies between."""
 
 from __future__ import annotations
 

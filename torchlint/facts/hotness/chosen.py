@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from torchlint.facts.code.callers import Caller, passed
-from torchlint.facts.code.model import FUNCTIONS, Binding, FileFacts, Scope
+from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts, constant_of
 from torchlint.facts.values.signatures import starred
@@ -129,11 +129,11 @@ def _parameter(project: Project, facts: FileFacts, name: ast.Name) -> Binding | 
 
 def _hands_rest(function: Scope, call: ast.Call, name: str) -> bool:
     """Whether a call in a function hands on all keywords that the function has no parameter for."""
-    rest = function.node.args.kwarg if isinstance(function.node, FUNCTIONS) else None
-    if rest is None or name in function.params:
+    rest = function.rest_keywords
+    if not rest or name in function.params:
         return False
     handed = (each.value for each in call.keywords if each.arg is None)
-    return any(isinstance(node, ast.Name) and node.id == rest.arg for node in handed)
+    return any(isinstance(node, ast.Name) and node.id == rest for node in handed)
 
 
 def holds(test: ast.expr, value: object) -> bool | None:

@@ -1,4 +1,4 @@
-"""Branches for data that is empty: what stands in the place of a result when there is nothing to compute it from."""
+"""Branches for data that is empty: what takes the place of a result when there is nothing to compute it from."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ EXEMPTIONS = (SHOWS, OWN_LOOP, ONE_STEP, PRIMING, REQUEST, SHOWN, AT_INTERVALS, 
 
 
 class WorkCall(NamedTuple):
-    """A call that runs a step or an update, with the function and the innermost loop that it stands in."""
+    """A call that runs a step or an update, with the function and the innermost loop that it is in."""
 
     scope: Scope
     call: ast.Call
@@ -150,7 +150,7 @@ class Shown:
         self.known: dict[Scope, bool] = {}
 
     def only(self, scope: Scope, node: ast.AST) -> bool:
-        """Return whether a node in no loop stands in such a function."""
+        """Return whether a node in no loop is in such a function."""
         return enclosing_loop(scope.file, node, scope) is None and self._function(scope)
 
     def _function(self, scope: Scope) -> bool:

@@ -249,7 +249,7 @@ def _raised(block: Sequence[ast.stmt], flag: ast.expr, unset: int) -> Iterator[a
 
 
 def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:
-    """Whether a call stands in a branch that a flag has let the program into: ``if deep: self.draw(deep=True)``."""
+    """Whether a call is in a branch that a flag has let the program into: ``if deep: self.draw(deep=True)``."""
     branching = next((node for node in facts.ancestors(name) if isinstance(node, (ast.If, ast.IfExp))), None)
     return branching is not None and branching in facts.ancestors(call)
 

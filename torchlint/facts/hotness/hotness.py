@@ -223,7 +223,7 @@ class Heat(Fact):
     def _generates_often(self, scope: Scope, local: Local) -> bool:
         """Whether code runs in the rounds of a loop in which a model generates, several times for one rollout.
 
-        Such a loop stands in another one, or in a function that runs once per rollout. So does one over chunks of what
+        Such a loop is in another one, or in a function that runs once per rollout. So does one over chunks of what
         was generated.
         """
         if local.chunk is not None and self._iterates(scope, local):
@@ -234,7 +234,7 @@ class Heat(Fact):
         return entry is not None and bool(entry.kinds) and entry.frequency >= Frequency.EPISODE
 
     def _base(self, scope: Scope, local: Local) -> Frequency:
-        """How often the root or the function is run that a node stands in."""
+        """How often the root or the function is run that a node is in."""
         entry = self.entry(scope, local)
         entered = entry.frequency if entry is not None else Frequency.ONCE
         if local.root is None:

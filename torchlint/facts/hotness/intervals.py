@@ -18,7 +18,7 @@ _EVERY = Word("interval")
 _ACCUMULATED = Word("accumulation of gradients")
 _PROCESS = Word("number of a process")
 
-# Where the number of the round stands in what a call gives, and calls that only show how far it has come.
+# Where the number of the round is in what a call gives, and calls that only show how far it has come.
 _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
 _BARS = frozenset({"tqdm", "track", "progress"})
 
@@ -277,7 +277,7 @@ def _loop_counted_by_hand(counter: ast.expr, facts: FileFacts) -> ast.AST | None
 
 
 def _place_of_counter(rounds: ast.expr | None) -> tuple[int, ...] | None:
-    """Where the number of the round stands in what an iterable gives: ``range(n)``, ``enumerate(tqdm(loader))``."""
+    """Where the number of the round is in what an iterable gives: ``range(n)``, ``enumerate(tqdm(loader))``."""
     while isinstance(rounds, ast.Call):
         name = _last(rounds.func) if isinstance(rounds.func, (ast.Name, ast.Attribute)) else ""
         if name in _COUNTING:

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FUNCTIONS, LOOPS, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -97,8 +97,7 @@ class Missing:
                 made = self.graph.callees.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
                 if any(name in _keys_returned(maker) for maker in made if not binding.path):
                     return True
-            rest = home.node.args.kwarg if isinstance(home.node, FUNCTIONS) else None
-            if rest is not None and rest.arg == mapping.id and depth < _DEEPEST:
+            if home.rest_keywords == mapping.id and depth < _DEEPEST:
                 callers = self.graph.callers.get(home, ())
                 if callers and all(_names(each, name) or self._holds(each, name, depth + 1) for each in callers):
                     return True

@@ -54,5 +54,5 @@ class Observations:
 
 
 def _owner(name: str) -> str:
-    """What a qualified name stands in: ``Agent`` for ``Agent.act``, nothing for ``train``."""
+    """What a qualified name is in: ``Agent`` for ``Agent.act``, nothing for ``train``."""
     return name.rpartition(".")[0]

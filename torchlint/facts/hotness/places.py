@@ -1,4 +1,4 @@
-"""Where a node stands in its function: the loops around it, and the conditions that keep it from running often."""
+"""Where a node is in its function: the loops around it, and the conditions that keep it from running often."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Hold:
 
 @dataclass(slots=True)
 class Local:
-    """Where a node stands in its function: guards on the way out, loops passed, and the root or function reached.
+    """Where a node is in its function: guards on the way out, loops passed, and the root or function reached.
 
     ``item`` is the loop of a generator that yields once each time around; ``holds`` are what makes up ``cap``;
     ``token`` is the loop around it that makes a token in each round, ``sample`` one that takes a sample in each,
@@ -298,7 +298,7 @@ class Places:
         local.episode = local.episode or loop
 
     def _climb(self, facts: FileFacts, node: ast.AST, scope: Scope) -> Local:
-        """Where a node stands in what is around it; of a statement without what stands before it in its block."""
+        """Where a node is in what is around it; of a statement without what stands before it in its block."""
         local = Local()
         child, current = node, facts.parent.get(node)
         last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node

@@ -33,7 +33,7 @@ class Programs:
 
     @roomy
     def once(self, scope: Scope) -> bool:
-        """Return whether all known places that run a function stand in no loop, in a module or in such a function.
+        """Return whether all known places that run a function are in no loop, in a module or in such a function.
 
         A method may be called by code that is not seen, and so may a function that is handed on.
         """

@@ -1,4 +1,4 @@
-"""Rounds in which a model generates what is learned from later, or elsewhere: no step or update stands in them."""
+"""Rounds in which a model generates what is learned from later, or elsewhere: no step or update is in them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def find_rounds(project: Project, graph: CallGraph, roots: Collection[ast.AST]) 
 
 
 def waits_to_learn(loop: ast.AST, updates: Container[ast.AST]) -> bool:
-    """Return whether all that learns in the rounds of a loop stands in branches: it waits for many rounds."""
+    """Return whether all that learns in the rounds of a loop is in branches: it waits for many rounds."""
     found = False
     todo = [loop]
     while todo:
@@ -71,10 +71,9 @@ def _generations(scope: Scope) -> Iterator[ast.AST]:
         chooses = chooses or chooses_token(call)
     if scope.kind != "function":
         return
-    if chooses:
-        yield from (loop for loop in walk(scope.node) if isinstance(loop, LOOPS) and makes_tokens(scope.file, loop))
-    elif b"mask" in scope.file.source.utf8:
-        yield from (loop for loop in walk(scope.node) if isinstance(loop, LOOPS) and fills_in(scope.file, loop))
+    if chooses or b"mask" in scope.file.source.utf8:
+        makes = makes_tokens if chooses else fills_in
+        yield from (loop for loop in walk(scope.node) if isinstance(loop, LOOPS) and makes(scope.file, loop))
 
 
 def _climb(project: Project, graph: CallGraph, rounds: RolloutRounds, scope: Scope, place: ast.AST) -> None:

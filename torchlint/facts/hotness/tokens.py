@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.reach import Loop
 from torchlint.facts.code.tree import names_in, root_of, walk
 from torchlint.models import Word, last_names
 
@@ -31,10 +31,9 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
     """
     if not isinstance(loop, LOOPS):
         return False
-    scope = facts.scope_of(loop).function
-    own = [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]
-    if b"mask" in facts.source.utf8 and _fills_in(own):
+    if fills_in(facts, loop):
         return True
+    own = _own(facts, loop)
     if not any(isinstance(node, ast.Call) and chooses_token(node) for node in own):
         return False
     names = {name for stmt in loop.body for name in names_in(stmt)}
@@ -44,15 +43,13 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
 
 
 def fills_in(facts: FileFacts, loop: ast.AST) -> bool:
-    """Return whether each round of a loop fills in masked tokens of a sequence: ``ids[chosen] = drawn[chosen]``."""
-    if not isinstance(loop, LOOPS):
+    """Return whether each round of a loop fills in masked tokens of a sequence: ``ids[chosen] = drawn[chosen]``.
+
+    The loop writes to places of the sequence, which it compares with the token that masks them.
+    """
+    if not isinstance(loop, LOOPS) or b"mask" not in facts.source.utf8:
         return False
-    scope = facts.scope_of(loop).function
-    return _fills_in([node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope])
-
-
-def _fills_in(own: Sequence[ast.AST]) -> bool:
-    """Whether some code writes to the places of a sequence, which it compares with the token that masks them."""
+    own = _own(facts, loop)
     masked = [
         root_of(node.left)
         for node in own
@@ -63,6 +60,12 @@ def _fills_in(own: Sequence[ast.AST]) -> bool:
         return False
     targets = (target for node in own if isinstance(node, ast.Assign) for target in node.targets)
     return any(isinstance(target, ast.Subscript) and among(root_of(target), masked) for target in targets)
+
+
+def _own(facts: FileFacts, loop: Loop) -> list[ast.AST]:
+    """The nodes in the body of a loop that belong to its function, not to a nested one."""
+    scope = facts.scope_of(loop).function
+    return [node for stmt in loop.body for node in walk(stmt) if facts.scope_of(node).function is scope]
 
 
 def _grows(node: ast.AST) -> bool:

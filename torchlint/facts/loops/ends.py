@@ -52,7 +52,7 @@ class Follower:
     def __init__(
         self, values: Values, sides: Sides, facts: FileFacts, loop: LoopNode, body: Mapping[ast.AST, None]
     ) -> None:
-        """Stand in a loop of a file; ``body`` are all its nodes."""
+        """Look from a loop of a file; ``body`` holds all its nodes."""
         self.values = values
         self.sides = sides
         self.facts = facts

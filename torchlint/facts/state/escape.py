@@ -264,7 +264,7 @@ class Escapes(Fact):
         return self.values.of(facts, node).is_data
 
     def _plain_key(self, facts: FileFacts, key: ast.expr) -> bool:
-        """Whether what stands in brackets is not a tensor that a dict would keep; a key of a dict has no slice."""
+        """Whether what is in brackets is not a tensor that a dict would keep; a key of a dict has no slice."""
         parts = key.elts if isinstance(key, ast.Tuple) else [key]
         return any(isinstance(part, ast.Slice) for part in parts) or all(
             self.values.of(facts, part).is_data for part in parts

@@ -91,7 +91,7 @@ class Queues(Fact):
         return facts.is_own(node) and self._ring(facts, node)
 
     def _ring(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Whether a node stands in a class that writes round and round, over places not known to be few."""
+        """Whether a node is in a class that writes round and round, over places not known to be few."""
         owner = facts.scope_of(node).function.owner
         if owner is None:
             return False
@@ -105,7 +105,7 @@ class Queues(Fact):
         return found
 
     def built_from_its_end(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Return whether ``x.insert(0, y)`` stands in a loop of many rounds that builds the list ``x``."""
+        """Return whether ``x.insert(0, y)`` is in a loop of many rounds that builds the list ``x``."""
         func = call.func
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
             return False

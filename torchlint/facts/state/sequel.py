@@ -24,6 +24,12 @@ _DIVIDING = frozenset({"div", "div_", "true_divide", "divide"})
 _MOVES = method_names(moves=("device", "given"))
 
 
+def is_move(call: ast.Call) -> bool:
+    """Return whether a call is one of a method that moves a tensor to a device: ``x.cuda()``, ``x.to(device)``."""
+    attr = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return attr in _MOVES and (attr == "cuda" or bool(call.args or call.keywords))
+
+
 @dataclass(eq=False, slots=True)
 class Sequel(Fact):
     """Answers what the code after an expression does with its value."""
@@ -69,8 +75,7 @@ class Sequel(Fact):
         call = self.replaced(facts, node)
         if call is None or not isinstance(call.func, ast.Attribute) or not is_target(facts, node, call.func.value):
             return ""
-        attr = call.func.attr
-        return ast.unparse(call) if attr in _MOVES and (attr == "cuda" or call.args or call.keywords) else ""
+        return ast.unparse(call) if is_move(call) else ""
 
     def replaced(self, facts: FileFacts, node: ast.expr) -> ast.Call | None:
         """Return the call whose result replaces a fresh value in the next statement that mentions it.

@@ -35,7 +35,7 @@ class Accelerators(Fact):
 
 
 def _in_host_branch(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether a node stands in a branch for a tensor that lies on the host: ``if not x.is_cuda:``."""
+    """Whether a node is in a branch for a tensor that lies on the host: ``if not x.is_cuda:``."""
     around = facts.climb(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return any(_says_host(test, truth) for child, parent in around for test, truth in _led_in(parent, child))
 

@@ -128,7 +128,7 @@ def takes_tensor(name: str) -> bool:
 
 
 def _is_tested(facts: FileFacts, node: ast.Name) -> bool:
-    """Whether a node stands in a branch that depends on the type of what its name holds."""
+    """Whether a node is in a branch that depends on the type of what its name holds."""
     return any(
         isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and _asks(parent.test, node.id)
         for child, parent in facts.climb(node, *OUTSIDE)

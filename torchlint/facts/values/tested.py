@@ -221,5 +221,5 @@ def _said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) ->
     if asked is None or asked.negated or asked.name.id != node.id or len(asked.types) != 1:
         return None
     said = _TYPES.get(asked.types[0])
-    told = said is not None and said.kind in (Kind.NUMBER, Kind.STRING)
-    return said if told and _is_same(project, facts, asked.name, node) else None
+    plain = said is not None and said.kind in (Kind.NUMBER, Kind.STRING)
+    return said if plain and _is_same(project, facts, asked.name, node) else None
