@@ -28,6 +28,7 @@ _PLAIN = frozenset({"Module", "LightningModule"})
 _WORDS = frozenset({"int", "float", "bool", "str", "list", "tuple", "Sequence", "List", "Tuple", "Optional"})
 _MODULES = (Kind.MODULE, Kind.LIST)
 _WRITTEN = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict)
+_LOST = frozenset({""})
 _DATA = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE, Kind.DTYPE, Kind.SIZE})
 
 
@@ -40,6 +41,7 @@ class Parts(Fact):
     sources: Sources
     additions: Additions = field(init=False)
     _flow: ValueFlow[str] = field(init=False)
+    _whole: dict[ast.expr, frozenset[str] | None] = field(default_factory=dict)
     _known: dict[ast.expr, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -53,15 +55,16 @@ class Parts(Fact):
 
     def classes(self, facts: FileFacts, node: ast.expr) -> frozenset[str] | None:
         """Return the same as ``of``, with the project's own classes, and functions of torch that are kept as layers."""
-        found = self._known.get(node)
-        if found is None:
-            found = self._known[node] = frozenset(self._flow.ends(facts, node, INSIDE))
-        return None if "" in found or not found else found
+        if node not in self._whole:
+            found = frozenset(self._flow.trace(Spot(facts, node, (INSIDE,)), stop=_LOST).ends)
+            self._whole[node] = None if "" in found or not found else found
+        return self._whole[node]
 
     def known(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
         """Return the known ones of ``classes``, where other parts may be unknown."""
-        self.classes(facts, node)
-        return self._known[node] - {""}
+        if node not in self._known:
+            self._known[node] = frozenset(self._flow.ends(facts, node, INSIDE)) - _LOST
+        return self._known[node]
 
     def _step(self, spot: Spot) -> Iterator[Spot | str]:
         """From a module to what it is made of; an empty word for what is not known."""

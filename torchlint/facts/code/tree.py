@@ -1,6 +1,6 @@
 """Walking over syntax trees: what ``ast.walk`` and ``ast.iter_child_nodes`` give, in half the time.
 
-Contexts (``Load``) and operators are left out: they are told by the node that has them.
+Contexts (``Load``) and operators are left out: the node that has them says what they are.
 """
 
 from __future__ import annotations
@@ -11,11 +11,19 @@ from collections.abc import Container, Iterable, Iterator
 # Fields that never hold a node, of whatever class they are.
 _PLAIN = frozenset(
     "ctx op ops id attr arg module level kind type_comment simple is_async conversion asname kwd_attrs rest tag "
-    "lineno str".split()
+    "lineno str name".split()
 )
-# Those that hold something else than nodes in some classes only, and lists with holes.
-_MIXED = frozenset({"name", "names", "value", "keys", "kw_defaults"})
-_WHOLE = {"Constant": (), "Name": (), "Global": (), "Nonlocal": (), "MatchSingleton": ()}
+# The classes of which a field of such a name holds nodes, or a field of another name holds none.
+_WHOLE = {
+    "Constant": (),
+    "Name": (),
+    "Global": (),
+    "Nonlocal": (),
+    "MatchSingleton": (),
+    "TypeAlias": ("name", "type_params", "value"),
+}
+# The classes with ``None`` in a list: a key of ``{**other}``, a keyword without a default.
+_HOLED = frozenset({ast.Dict, ast.arguments})
 
 
 def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
@@ -41,9 +49,7 @@ def children(node: ast.AST) -> list[ast.AST]:
             found += value
         elif value is not None:
             found.append(value)
-        if name in _MIXED:
-            found = [part for part in found if isinstance(part, ast.AST)]
-    return found
+    return found if node.__class__ not in _HOLED else [part for part in found if part is not None]
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:

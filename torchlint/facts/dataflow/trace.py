@@ -53,8 +53,8 @@ class ValueFlow(Generic[End]):
         """Return all sinks that the value of an expression reaches, or what lies in it at an access path."""
         return self.trace(Spot(facts, node, path)).ends
 
-    def trace(self, start: Spot, within: Container[End] | None = None) -> Trace[End]:
-        """Follow a value to all its ends, or to the first that is not ``within`` the allowed."""
+    def trace(self, start: Spot, stop: Container[End] = ()) -> Trace[End]:
+        """Follow a value to all its ends, or to the first that is one of ``stop``."""
         found = Trace[End](before={start: None})
         before = found.before
         todo, known = [start], 1
@@ -66,7 +66,7 @@ class ValueFlow(Generic[End]):
             for after in ways:
                 if not isinstance(after, Spot):
                     found.ends.setdefault(after, spot)
-                    if within is not None and after not in within:
+                    if after in stop:
                         return found
                 elif after.deep:
                     found.ends.setdefault(self.lost if self.deep is None else self.deep, spot)

@@ -107,7 +107,7 @@ class _Steps:
         """
         found = self._found.get(start)
         if found is None:
-            found = frozenset(self._follower.trace(start, within).ends)
+            found = frozenset(self._follower.trace(start, EVERY_USE - within).ends)
             if found <= within:
                 self._found[start] = found
         return found
