@@ -93,8 +93,10 @@ class Alternatives(Fact):
         owner = method.method_of if method is not None else None
         outside = [(file, store) for file, _, store in self.project.outside.get(node.attr, ())]
         if owner is None:
+            if not outside:
+                return None
             storing = any(node.attr in cls.stores or node.attr in cls.bindings for cls in self.project.classes.values())
-            return _values(outside) if outside and not storing else None
+            return None if storing else _values(outside)
         if outside:
             return None
         family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
