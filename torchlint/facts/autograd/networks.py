@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import enum
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
+from torchlint.facts.autograd.ties import Grouped, ModuleTies, Tie
 from torchlint.facts.autograd.training import ModuleUses, Reader
-from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -26,15 +25,6 @@ from torchlint.rule import Kind, Network
 _TARGET = regex(r"(^|_)(target|targ|tgt)(s|_|\d|$)|(^|_)(q|critic|actor|net|policy|model)(target|targ|tgt)s?$", re.I)
 
 
-class _Tie(enum.IntEnum):
-    """How a module belongs to another one, known by where it comes from or by class alone."""
-
-    NONE = 0
-    CLASS = 1
-    PART = 2
-    WHOLE = 3
-
-
 @dataclass(eq=False, slots=True)
 class Networks(Fact):
     """What is known of a module: whether it is trained, frozen, a target network, and its parts."""
@@ -45,13 +35,13 @@ class Networks(Fact):
     tracer: Tracer
     parts: Parts
     sources: Sources
+    ties: ModuleTies
     _table: ModuleUses | None = None
     _known: dict[tuple[FileFacts, ast.expr], Network] = field(default_factory=dict)
-    _contents: dict[str, frozenset[str]] = field(default_factory=dict)
-    _holding: dict[tuple[str, str], bool] = field(default_factory=dict)
     _copied: dict[ModuleOrigin, bool] = field(default_factory=dict)
+    _groups: dict[str, Grouped] = field(default_factory=dict)
     _freezing: set[ast.Call] = field(default_factory=set)
-    _movers: dict[ModuleOrigin, tuple[_Tie, frozenset[ast.AST]]] = field(default_factory=dict)
+    _movers: dict[ModuleOrigin, tuple[Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Network:
         """Return what is known of the module that an expression names, or whose method it names.
@@ -119,7 +109,7 @@ class Networks(Fact):
         if not self.table.wanted.isdisjoint(origins):
             return False
         copied = bool(origins) and (_is_called_target(node) or all(self._copy(origin) for origin in origins))
-        return copied and max(map(self._trained, origins)) <= _Tie.CLASS
+        return copied and max(map(self._trained, origins)) <= Tie.CLASS
 
     def _all_frozen(self, origins: Iterable[ModuleOrigin]) -> bool:
         return all(self._is_frozen(origin) for origin in origins)
@@ -127,22 +117,29 @@ class Networks(Fact):
     def _is_trained(self, facts: FileFacts, node: ast.expr, origins: Collection[ModuleOrigin]) -> bool | None:
         if self._thawed(origins):
             return None
-        if max(map(self._trained, origins)) is not _Tie.NONE:
+        if max(map(self._trained, origins)) is not Tie.NONE:
             return None if self._is_target(node, origins) else True
         if any(self._is_open(origin) for origin in origins) or self.table.open & self.graph.groups[facts.path]:
             return None
         return False
 
-    def _trained(self, origin: ModuleOrigin) -> _Tie:
+    def _near(self, origin: ModuleOrigin, use: str, modules: Collection[ModuleOrigin]) -> Iterator[ModuleOrigin]:
+        """The modules with some use in the project that a module may be tied to."""
+        if use not in self._groups:
+            self._groups[use] = Grouped(self.ties, modules)
+        return self._groups[use].near(origin)
+
+    def _trained(self, origin: ModuleOrigin) -> Tie:
         """How what optimizers were given belongs to a module."""
         return self._moved(origin)[0]
 
-    def _moved(self, origin: ModuleOrigin) -> tuple[_Tie, frozenset[ast.AST]]:
+    def _moved(self, origin: ModuleOrigin) -> tuple[Tie, frozenset[ast.AST]]:
         """What is known best of what moves a module: the tie, and the constructors of the optimizers."""
         found = self._movers.get(origin)
         if found is None:
-            ties = [(self._tie(origin, moved), calls) for moved, calls in self.table.trained.items()]
-            best = max((tie for tie, _ in ties), default=_Tie.NONE)
+            near = self._near(origin, "trained", self.table.trained)
+            ties = [(self.ties.of(origin, moved), self.table.trained[moved]) for moved in near]
+            best = max((tie for tie, _ in ties), default=Tie.NONE)
             movers = frozenset(call for tie, calls in ties if tie is best and best for call in calls)
             found = self._movers[origin] = (best, movers)
         return found
@@ -152,12 +149,13 @@ class Networks(Fact):
         return self._thawed(self.tracer.of(facts, _module_of(self.values, facts, node)))
 
     def _thawed(self, origins: Iterable[ModuleOrigin]) -> bool:
-        return any(self._tied(origin, self.table.thawed) is not _Tie.NONE for origin in origins)
+        thawed = self.table.thawed
+        return any(self.ties.best(origin, self._near(origin, "thawed", thawed)) for origin in origins)
 
     def _is_frozen(self, origin: ModuleOrigin) -> bool:
         """Whether the module or one that it is part of was frozen; of a class no instance may be trained then."""
-        found = {self._tie(origin, other) for other in self.table.frozen}
-        if _Tie.WHOLE in found or (_Tie.CLASS in found and self._trained(origin) is _Tie.NONE):
+        found = {self.ties.of(origin, other) for other in self._near(origin, "frozen", self.table.frozen)}
+        if Tie.WHOLE in found or (Tie.CLASS in found and self._trained(origin) is Tie.NONE):
             return True
         return self._is_made_frozen(origin)
 
@@ -186,13 +184,15 @@ class Networks(Fact):
         return found
 
     def _is_copy(self, origin: ModuleOrigin) -> bool:
-        for other, sources in self.table.copied.items():
-            tie = self._tie(origin, other)
-            if tie is _Tie.PART and self._tied(origin, sources) is not _Tie.NONE:
+        for other in self._near(origin, "copied", self.table.copied):
+            tie, sources = self.ties.of(origin, other), self.table.copied[other]
+            if tie not in (Tie.WHOLE, Tie.PART):
+                continue
+            if tie is Tie.PART and self.ties.best(origin, sources):
                 continue  # what holds both a network and its copy is not a copy
             if any(self._is_same_slot(origin, source) for source in sources):
                 continue  # one of two objects of a class is the copy, the other one is trained
-            if tie in (_Tie.WHOLE, _Tie.PART) and self._any_trained(sources):
+            if self._any_trained(sources):
                 return True
         return any(value is not None and self._copies(facts, value) for facts, value in self.tracer.made(origin))
 
@@ -210,60 +210,7 @@ class Networks(Fact):
         return any(self._any_trained(self.tracer.of(facts, call.args[0])) for call in copies)
 
     def _any_trained(self, origins: Iterable[ModuleOrigin]) -> bool:
-        return any(self._trained(origin) is not _Tie.NONE for origin in origins)
-
-    # ties -----------------------------------------------------------------------------------------------------------
-
-    def _tied(self, origin: ModuleOrigin, others: Iterable[ModuleOrigin]) -> _Tie:
-        return max((self._tie(origin, other) for other in others), default=_Tie.NONE)
-
-    def _tie(self, origin: ModuleOrigin, other: ModuleOrigin) -> _Tie:
-        """How a module belongs to another; ``PART``: the other one is a part of it."""
-        if origin.root is other.root or self._same_class(origin.root, other.root):
-            found = _compared(origin.path, other.path)
-            if found is not _Tie.NONE:
-                return found
-        if isinstance(other.root, Scope) and self._views_meet(origin, other.root, other.path):
-            return _Tie.CLASS
-        if isinstance(origin.root, Scope):
-            if self._views_meet(other, origin.root, origin.path) or self._holds(other, origin.root):
-                return _Tie.CLASS
-        return _Tie.NONE
-
-    def _holds(self, other: ModuleOrigin, root: Scope) -> bool:
-        """Whether an instance of a class may be a part of another module."""
-        return any(self._may_hold(cls, root.dotted) for cls, rest in self.tracer.views(other) if not rest)
-
-    def _may_hold(self, whole: str, part: str) -> bool:
-        found = self._holding.get((whole, part))
-        if found is None:
-            found = any(self.project.related(part, cls) for cls in self._inside(whole))
-            self._holding[whole, part] = found
-        return found
-
-    def _inside(self, cls: str) -> frozenset[str]:
-        """The project's classes of all that an instance of a class is made of, at any depth."""
-        found = self._contents.get(cls)
-        if found is None:
-            found = self._contents[cls] = frozenset(reached([cls], self._held_by)) - {cls}
-        return found
-
-    def _held_by(self, cls: str) -> set[str]:
-        names: set[str] = set()
-        for scope in self.project.family(cls):
-            for attr in scope.stores:
-                value = self.values.attribute(cls, attr)
-                names.update((value.element if value.kind is Kind.LIST else value).name.split("|"))
-        return {name for name in names if name in self.project.classes}
-
-    def _same_class(self, one: object, other: object) -> bool:
-        return isinstance(one, Scope) and isinstance(other, Scope) and self.project.related(one.dotted, other.dotted)
-
-    def _views_meet(self, origin: ModuleOrigin, root: Scope, path: tuple[str, ...]) -> bool:
-        return any(
-            _compared(rest, path) is not _Tie.NONE and self.project.related(cls, root.dotted)
-            for cls, rest in self.tracer.views(origin)
-        )
+        return any(self._trained(origin) is not Tie.NONE for origin in origins)
 
     def moved_together(self, facts: FileFacts, one: ast.expr, other: ast.expr) -> bool | None:
         """Return whether one optimizer moves parameters of both modules.
@@ -276,14 +223,8 @@ class Networks(Fact):
     def movers(self, facts: FileFacts, node: ast.expr) -> frozenset[ast.AST]:
         """Return the constructors of the optimizers that update a module, by the most that is known of its origin."""
         found = [self._moved(origin) for origin in self.tracer.of(facts, _module_of(self.values, facts, node))]
-        best = max((tie for tie, _ in found), default=_Tie.NONE)
+        best = max((tie for tie, _ in found), default=Tie.NONE)
         return frozenset(call for tie, calls in found if tie is best for call in calls)
-
-
-def _compared(path: tuple[str, ...], other: tuple[str, ...]) -> _Tie:
-    if path[: len(other)] == other:
-        return _Tie.WHOLE
-    return _Tie.PART if other[: len(path)] == path else _Tie.NONE
 
 
 def _module_of(values: Values, facts: FileFacts, node: ast.expr) -> ast.expr:

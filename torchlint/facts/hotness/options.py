@@ -189,8 +189,10 @@ class Options:
             return True
         word = scope.method_of.name if scope.name == "__init__" and scope.method_of is not None else scope.name
         if word not in self._read:
-            held = re.compile(rb"(?<!\w)%s(?!\w|\s*\()" % re.escape(word.encode()))
-            self._read[word] = any(held.search(facts.source.utf8) for facts in self.project.files.values())
+            plain = word.encode()
+            held = re.compile(rb"(?<!\w)%s(?!\w|\s*\()" % re.escape(plain))
+            texts = (facts.source.utf8 for facts in self.project.files.values())
+            self._read[word] = any(plain in text and held.search(text) for text in texts)
         return self._read[word]
 
     def _unlinked_calls(self) -> dict[str, _Passed]:

@@ -33,8 +33,6 @@ def makes_tokens(facts: FileFacts, loop: ast.AST) -> bool:
         return False
     if fills_in(facts, loop):
         return True
-    if not any(map(chooses_token, facts.scope_of(loop).function.calls)):
-        return False  # most functions, and few calls to look at
     own = _own(facts, loop)
     if not any(isinstance(node, ast.Call) and chooses_token(node) for node in own):
         return False
