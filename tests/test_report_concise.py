@@ -136,3 +136,18 @@ def test_on_a_terminal_findings_with_one_cure_are_one_line_the_dearest_first():
     ]
     assert concise.render(replace(context, top=1)).splitlines()[1:] == ["1 more: --all"]
     assert len(concise.render(replace(context, terminal=False)).splitlines()) == 4
+
+
+def test_a_long_path_takes_the_root_off_the_line_and_not_the_smell():
+    path = f"{'folder/' * 12}agent.py"
+    hot = replace(HOT, path=(Hop(f"{'folder/' * 12}train.py", 88, "loop"), *HOT.path[1:]))
+    finding = finding_of(TEXT, CODE, path=path, message="a tensor is copied from the host; keep it", hot=hot)
+    line = concise.render(context_of(TEXT, finding))
+    assert line == f"{path}:1:14: TL101 a tensor is copied from the host; once per step\n"
+
+
+def test_no_path_is_so_long_that_nothing_is_said_of_the_smell():
+    path = f"{'folder/' * 30}agent.py"
+    finding = finding_of(TEXT, CODE, path=path, message=f"it waits for {LONG}", hot=HOT)
+    said = concise.render(context_of(TEXT, finding)).partition("TL101 ")[2]
+    assert said == "it waits for the host waits for the…; once per step\n"

@@ -16,6 +16,8 @@ _STYLES = {Level.ERROR: "1;31", Level.WARNING: "1;33", Level.NOTE: "1;36"}
 _WIDEST = 160
 # Fewer characters of a cure than this say nothing.
 _WORTH = 24
+# The characters of the smell that are shown in any case.
+_LEAST = 40
 _DOTS, _ASCII_DOTS = "…", "..."
 
 
@@ -57,23 +59,30 @@ def _line(context: Context, entry: ReportEntry) -> str:
 def _told(context: Context, finding: Finding, entry: ReportEntry, room: int) -> str:
     """The message and how often the line runs in at most ``room`` characters.
 
-    Where there is no room for both, first the cure is cut, then the smell.
+    Where there is no room for both, first the cure is cut, then the path to the root, and the smell last.
     """
     dots = _DOTS if context.unicode else _ASCII_DOTS
-    ends = [_also(entry), _hot(context, finding), measured_of(finding)]
-    end = "".join(f"; {visible(part)}" for part in ends if part)
+    also, measured = _also(entry), measured_of(finding)
     message = visible(finding.message)
+    end = _joined(also, _hot(context, finding), measured)
     if len(message) + len(end) <= room:
         return f"{message}{end}"
     title = visible(title_and_cure(finding.message)[0])
     if len(title) + len(end) > room:
-        whole_words = title[: max(0, room - len(end) - len(dots))].rpartition(" ")[0]
+        end = _joined(also, _frequency(finding), measured)
+    if len(title) + len(end) > room:
+        whole_words = title[: max(_LEAST, room - len(end)) - len(dots)].rpartition(" ")[0]
         return f"{whole_words}{dots}{end}"
     clauses = message[: room - len(end) + 1].rpartition("; ")[0]
     words = message[: room - len(end) - len(dots) + 1].rpartition(" ")[0]
     if len(clauses) <= len(title) and len(words) >= len(title) + _WORTH:
         return f"{words}{dots}{end}"
     return f"{max((title, clauses), key=len)}{end}"
+
+
+def _joined(*parts: str) -> str:
+    """What follows the message, each part after a semicolon."""
+    return "".join(f"; {visible(part)}" for part in parts if part)
 
 
 def _also(entry: ReportEntry) -> str:
@@ -83,10 +92,17 @@ def _also(entry: ReportEntry) -> str:
 
 def _hot(context: Context, finding: Finding) -> str:
     """``once per step (train.py:88)``: the frequency and the root of the path that makes it so."""
+    hot, frequency = finding.hot, _frequency(finding)
+    if not frequency or not hot.path:
+        return frequency
+    return f"{frequency} ({context.name_beside(finding.path, hot.path[0].path)}:{hot.path[0].row})"
+
+
+def _frequency(finding: Finding) -> str:
+    """``once per step``: how often the line runs."""
     hot = finding.hot
     if not hot.told:
         return ""
     if not hot.path:
         return hot.describe()
-    phrase = hot.phrase.replace("environment step", "step").replace("gradient update", "update")
-    return f"{phrase} ({context.name_beside(finding.path, hot.path[0].path)}:{hot.path[0].row})"
+    return hot.phrase.replace("environment step", "step").replace("gradient update", "update")

@@ -114,8 +114,8 @@ def _acceptable(context: Context, word: str) -> str:
     changes, found = min(waiting.items(), key=lambda item: (-len(item[1]), item[0]))
     whole = len(found) == len(context.findings)  # the line says what all findings cost, too
     gain = in_dearest_loop(found) if context.fixed and not whole else ""
-    told = f"{len(found)} {word} with --fix --accept {','.join(changes)}"
-    return f"{told}: {gain}" if gain else told
+    ready = f"{len(found)} {word} with --fix --accept {','.join(changes)}"
+    return f"{ready} ({gain})" if gain else ready
 
 
 def _unread(context: Context) -> str:
