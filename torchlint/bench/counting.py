@@ -15,8 +15,11 @@ from torchlint.late import regex
 from torchlint.rule import Counts, Example
 
 _DEVICE = "cuda"
-_PLACES = regex(r"\b(device|cuda)\b")
-"""What a program mentions that places its tensors itself."""
+_PLACES = regex(r"(?<![.\w])device\b(?! *=)|\bcuda\b|\b[A-Z][a-z]+Tensor\(")
+"""What a program mentions that places its tensors itself; a legacy constructor does not ask for the default device.
+
+``device=x.device`` follows another tensor, wherever that lies.
+"""
 
 
 class UncountableError(Exception):
@@ -56,7 +59,8 @@ def _count(example: Example, source: str) -> Counts | None:
 @contextmanager
 def on_accelerator(example: Example, source: str) -> Iterator[Program]:
     """Build a version of an example with its tensors on the accelerator, counted or real, and run it once."""
-    placed = bool(_PLACES.search(source + example.setup + example.workload))
+    # The versions before and after a fix run alike, or their counts could not be compared.
+    placed = bool(_PLACES.search(source + example.source + example.setup + example.workload))
     with _default_device(not placed):
         inputs = ordinary(example)
         given = inputs if placed else {name: _moved(value) for name, value in inputs.items()}
