@@ -75,7 +75,7 @@ class Movers(Fact):
 
 def _moves(function: Scope) -> bool:
     """Whether a function binds nothing but its first parameter, returns it, and moves it on the way."""
-    given = function.params[1:] if function.self_name else function.params
+    given = function.positional[bool(function.self_name) :]
     if not given or function.yields or not function.results:
         return False
     bound = {stmt.value: stmt.targets for stmt in walk(function.node) if isinstance(stmt, ast.Assign)}

@@ -245,9 +245,9 @@ class Recording(Fact):
     def _reads_first(self, target: Scope, call: ast.Call, node: ast.expr) -> bool:
         """Whether a function of the project only reads the parameter that an argument is given for."""
         position = call.args.index(node) + bool(target.self_name)
-        if position >= len(target.params) or any(isinstance(each, ast.Starred) for each in call.args[:position]):
+        if position >= len(target.positional) or any(isinstance(each, ast.Starred) for each in call.args[:position]):
             return False
-        uses = mentions_of(target.file, target.node, target.params[position])
+        uses = mentions_of(target.file, target.node, target.positional[position])
         return all(self.hoards.only_reads(target.file, use) for use in uses)
 
     # what it becomes ------------------------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
     args, named = _handed_over(caller.call) if caller.starts else (caller.call.args, _named(caller.facts, caller.call))
     if name in named:
         return named[name]
-    position = function.params.index(name) - caller.skip if name in function.params else -1
+    positional = function.positional
+    position = positional.index(name) - caller.skip if name in positional else -1
     if 0 <= position < len(args) and not any(isinstance(a, ast.Starred) for a in args[: position + 1]):
         return args[position]
     return None

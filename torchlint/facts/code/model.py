@@ -187,6 +187,12 @@ class Scope:
         return next((scope for scope in self.outward() if scope.method_of is not None), None)
 
     @property
+    def positional(self) -> list[str]:
+        """The parameters that a call can give by position, ``self`` too."""
+        args = self.node.args if isinstance(self.node, (*FUNCTIONS, ast.Lambda)) else None
+        return self.params[: len(self.params) - len(args.kwonlyargs)] if args is not None else []
+
+    @property
     def rest_keywords(self) -> str:
         """Name of the parameter that takes all other keywords, ``kwargs`` of ``**kwargs``, else empty."""
         rest = self.node.args.kwarg if isinstance(self.node, FUNCTIONS) else None

@@ -64,13 +64,13 @@ def _copies(function: Scope) -> bool:
         elif result.attr not in _ATTRIBUTES:
             return False
         result = result.value
-    given = function.params[1:] if function.self_name else function.params
+    given = function.positional[bool(function.self_name) :]
     return isinstance(result, ast.Name) and result.id in given[:1] and any(method in _COPIES for method in methods)
 
 
 def _gives_back(stmt: ast.stmt, function: Scope) -> bool:
     """Whether a statement returns the argument as it is where it is nothing to copy: ``if is_array(x): return x``."""
-    given = function.params[1:] if function.self_name else function.params
+    given = function.positional[bool(function.self_name) :]
     match stmt:
         case ast.If(test=ast.Call() | ast.UnaryOp(op=ast.Not(), operand=ast.Call()), body=[ast.Return(value=back)]):
             return not stmt.orelse and isinstance(back, ast.Name) and back.id in given[:1]

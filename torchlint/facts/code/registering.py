@@ -36,7 +36,7 @@ class Registering:
         unless it hands a wrapper of it to something that keeps it.
         """
         position = 1 if decorator.method_of is not None else 0
-        if decorator.params[position : position + 1] != [name]:
+        if decorator.positional[position : position + 1] != [name]:
             return
         if not _gives_back(decorator, name) and not _keeps_wrapper(decorator, name):
             return

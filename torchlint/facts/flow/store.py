@@ -351,14 +351,13 @@ def _parameter(function: Scope, place: Key, skip: int, path: tuple[Key, ...]) ->
     node = function.node
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         return None
-    args = node.args
-    positional = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+    args, positional = node.args, function.positional
     if isinstance(place, int):
         index = place + skip
         if index < len(positional):
             return positional[index], path
         return (args.vararg.arg, (index - len(positional), *path)) if args.vararg is not None else None
-    if place in [*positional, *(arg.arg for arg in args.kwonlyargs)]:
+    if place in function.params:
         return str(place), path
     return (args.kwarg.arg, (place, *path)) if args.kwarg is not None and place is not None else None
 

@@ -171,8 +171,9 @@ class Flags:
             return False
         if self._set is None:
             self._set = _Set.of(self.project, self.graph)
-        place = scope.params.index(name) if name in scope.params else 0
-        return name not in self._set.named and self._set.most.get(scope.name, 0) < place
+        if name in self._set.named or name not in scope.params:
+            return False
+        return name not in scope.positional or self._set.most.get(scope.name, 0) < scope.positional.index(name)
 
     def _given_at(self, facts: FileFacts, value: ast.expr, place: ast.AST, truth: bool) -> Sequence[Bound | None]:
         """The guard on a value that is given at a place; none at all where it is a number without the truth value."""

@@ -174,7 +174,7 @@ class Options:
         if self._unlinked is None:
             self._unlinked = self._unlinked_calls()
         first = int(scope.method_of is not None)
-        place = scope.params.index(name) - first if name in scope.params else None
+        place = scope.positional.index(name) - first if name in scope.positional else None
         named, held = (self._unlinked.get(each, _NO_CALL) for each in (scope.name, _OBJECT))
         if named.may_pass(name, place) or (name in held.keywords and self._may_be_held(scope)):
             return True

@@ -70,7 +70,7 @@ class BatchItems:
         if binding.how is not Bind.PARAM or scope is None or scope.method_of is None:
             return False
         places = (protocols.takes(base).get(scope.name) for base in self.ask.project.ancestry(scope.method_of.dotted))
-        return any(place is not None and scope.params[place : place + 1] == [binding.target] for place in places)
+        return any(place is not None and scope.positional[place : place + 1] == [binding.target] for place in places)
 
     def _feeds(self, facts: FileFacts, held: ast.Name, binding: Binding) -> bool:
         """Return whether a network takes an item of the same object as it is, and no item is moved to a device."""

@@ -453,7 +453,7 @@ class Values(Fact):
         scope = binding.scope
         if scope is None or not isinstance(scope.node, FUNCTIONS):
             return UNKNOWN
-        taken = len(scope.node.args.posonlyargs) + len(scope.node.args.args)
+        taken = len(scope.positional)
         given: list[Value | None] = []
         self._ask.solver.passing()
         for caller in self.callers.get(scope, ()):
