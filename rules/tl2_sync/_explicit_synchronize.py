@@ -9,7 +9,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Scope
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import names_in, walk
 from torchlint.late import regex
 from torchlint.rule.site import Site
 
@@ -34,6 +34,21 @@ def timed(site: Site) -> bool:
     around = (node for node in site.file.ancestors(site.place) if isinstance(node, ast.With))
     words = (word for node in around for item in node.items for word in names_in(item.context_expr))
     return any(_TIMER.search(word) for word in words)
+
+
+def clocked(site: Site, clocks: frozenset[str]) -> bool:
+    """Return whether the next statement reads a clock: a call of a timer, or of a function of the project that does.
+
+    ``stopwatch.lap("forward")`` right after the wait.
+    """
+    after = (block[index + 1 : index + 2] for block, index in site.file.blocks(site.place))
+    following = next(filter(None, after), [])
+    simple = [each for each in following if isinstance(each, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign))]
+    calls = [node for each in simple for node in walk(each) if isinstance(node, ast.Call)]
+    if any(_TIMER.search(word) for call in calls for word in names_in(call.func)):
+        return True
+    callees = site.fact(CallGraph).callees
+    return any(_calls_one_of(site, function, clocks) for call in calls for function in callees.get(call, ()))
 
 
 def nearby(site: Site, names: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.models import function_names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 
-from ._explicit_synchronize import copies_aside, nearby, shares_memory, timed
+from ._explicit_synchronize import clocked, copies_aside, nearby, shares_memory, timed
 
 _WAITS = function_names(waits="queue")
 # What a wait is needed for: a clock that is read, a capture, a copy between streams.
@@ -55,8 +55,8 @@ class ExplicitSynchronize(Rule):
 
     ## What it does
     Finds `torch.cuda.synchronize()` (and those of other devices) in hot code, unless the function also reads a clock,
-    makes events or streams, captures a graph or asks for the memory in use, is in a `with` block of a timer, or the
-    files tied to it share tensors between processes.
+    makes events or streams, captures a graph or asks for the memory in use, is in a `with` block of a timer or right
+    before a call of one, or the files tied to it share tensors between processes.
 
     ## Why is this slow
     Kernels run while Python prepares the next ones. A wait ends that: the device idles from its last kernel until
@@ -120,6 +120,7 @@ class ExplicitSynchronize(Rule):
         if (
             not nearby(site, _CLOCKS.all | _CAPTURES | _STREAMS | _MEMORY)
             and not timed(site)
+            and not clocked(site, _CLOCKS.all)
             and not shares_memory(site)
             and not copies_aside(site)
         ):
