@@ -79,6 +79,7 @@ BODIES = {
         "if self.count == n:\n{}\nself.count = 0",
         "if self.count < n:\nreturn\n<{}\nself.count = 0",
     ),
+    "fewer than a batch": ("if n < k:\ny = random.sample(x, n)\n{}\n<else:\ny = random.sample(x, k)",),
     "branch that renders": ("if x:\n{}\nself.env.render()",),
     "statement that nothing comes behind": ("raise NotImplementedError\n{}", "while k:\nbreak\n{}"),
     "first item": ("for item in x:\nreturn item\n<{}",),

@@ -19,6 +19,7 @@ _SETS_UP = Word("set-up")
 _RENDERS = Word("drawing of frames")
 _ACTS = method_names(environment="acts")
 _LEARNS = Word("acting or learning")
+_DRAWS = last_names("random", draws="items") | last_names("numpy.random", draws="items")
 _MANY = 10  # what happens at most every tenth time is seldom
 _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
@@ -155,6 +156,14 @@ def renders(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
     """Return whether a branch renders frames and does no learning: no environment steps, no updates."""
     called = {name for stmt in block for node in walk(stmt) if (name := _attribute_called(node))} if test else set()
     return any(map(_RENDERS.fits, called)) and not any(name in _ACTS or _LEARNS.fits(name) for name in called)
+
+
+def draws_fewer(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """Return whether a branch draws all there is: ``if n < size: batch = random.sample(rows, n)``."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Lt, ast.LtE)):
+        return False
+    calls = (node for stmt in block for node in walk(stmt) if isinstance(node, ast.Call))
+    return any(last_name(call.func) in _DRAWS and among(test.left, call.args[1:]) for call in calls)
 
 
 def _attribute_called(node: ast.AST) -> str:

@@ -16,6 +16,7 @@ from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.hotness.branches import (
+    draws_fewer,
     empties,
     fills_empty,
     opposite,
@@ -215,6 +216,12 @@ GUARDS = (
     Guard("end of a plan", _EPISODE, "a position at the end of a sequence", tests=(_when(is_past_end),)),
     Guard("work that is seldom due", _ONCE, "the result of work that is done if due", tests=(Test(was_due),)),
     Guard("branch that renders", _ONCE, "a branch that draws frames and learns nothing", blocks=(renders,)),
+    Guard(
+        "fewer than a batch",
+        _EPISODE,
+        "a count below what is drawn otherwise, where the branch draws that many",
+        blocks=(draws_fewer,),
+    ),
     FULL_LIST,
     COUNTED,
     Guard(
