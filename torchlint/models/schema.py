@@ -123,6 +123,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "of that name",
             ("class", "method", "module", "object"),
         ),
+        "norm": Attribute("returns the norm of gradients: a tensor, or of some engines a number", kind=bool),
         "number": Attribute("makes a number of Python", kind=bool),
         "optimizes": Attribute("an optimizer of parameters", kind=bool),
         "profiles": Attribute("profiles a program: by a schedule, or all of it", ("scheduled", "whole")),
