@@ -26,7 +26,7 @@ class Printing(Finder):
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """Yield the calls."""
         calls = (call for scope in file.scopes for call in scope.calls if call.args)
-        return (call for call in calls if self.graph.sure(call) and wanted(call) and self.printed(call))
+        return (call for call in calls if self.printed(call) and wanted(call))
 
     def printed(self, call: ast.Call) -> list[ast.expr]:
         """Return the arguments of a call that all functions which it means print."""

@@ -15,13 +15,18 @@ _STATE = Word("state of a diffusion")
 _MENTIONED = (b"latent", b"nois")
 
 
+def mentions_noise(facts: FileFacts) -> bool:
+    """Return whether a file may have a diffusion model at all, by its text."""
+    return any(word in facts.source.utf8 for word in _MENTIONED)
+
+
 def denoises(facts: FileFacts, loop: ast.AST) -> bool:
     """Return whether each round of a loop runs a network on a state and a time, and makes the next state of its result.
 
     ``for t in timesteps: noise = net(latents, t); latents = scheduler.step(noise, t, latents)``, also with steps
     between, and through the parts of a dict.
     """
-    if not isinstance(loop, ast.For) or not any(word in facts.source.utf8 for word in _MENTIONED):
+    if not isinstance(loop, ast.For) or not mentions_noise(facts):
         return False
     names = {name for stmt in loop.body for name in names_in(stmt)}
     if not any(map(_STATE.fits, names)):

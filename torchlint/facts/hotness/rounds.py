@@ -14,7 +14,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.hotness.around import runs_each_time
 from torchlint.facts.hotness.coldness import cold_file, cold_function
-from torchlint.facts.hotness.denoising import denoises
+from torchlint.facts.hotness.denoising import denoises, mentions_noise
 from torchlint.facts.hotness.iterations import is_generation
 from torchlint.facts.hotness.tokens import chooses_token, fills_in, makes_tokens
 from torchlint.models import Word
@@ -72,7 +72,8 @@ def _generations(scope: Scope) -> Iterator[ast.AST]:
         chooses = chooses or chooses_token(call)
     if scope.kind != "function":
         return
-    yield from (loop for loop in walk(scope.node) if isinstance(loop, ast.For) and denoises(scope.file, loop))
+    if mentions_noise(scope.file):
+        yield from (loop for loop in walk(scope.node) if denoises(scope.file, loop))
     if chooses:
         yield from (loop for loop in walk(scope.node) if isinstance(loop, LOOPS) and makes_tokens(scope.file, loop))
     elif b"mask" in scope.file.source.utf8:
