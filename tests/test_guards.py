@@ -97,6 +97,8 @@ BODIES = {
     "one round of a loop": (
         "for i in range(n):\nx.backward()\nif i == n - 1:\n{}",
         "for i in range(n):\nx.backward()\nif i < n - 1:\ncontinue\n<{}",
+        "for i, y in enumerate(x):\nx.backward()\nif i + 1 >= len(x):\n{}",
+        "for i, y in enumerate(x):\nx.backward()\ny = x[i + 1] if i + 1 < len(x) else {}",
     ),
     "branch that leaves the loop": ("while True:\nx.backward()\nif k:\n{}\nbreak",),
     "value that a loop keeps": ("last = None\nwhile True:\nx.backward()\nif last is None:\n{}\n<last = x",),

@@ -207,7 +207,7 @@ class TransferPerItem(Rule):
         known = site.values.of(source).kind
         items = joined_items(site, call)
         # Arrays of one shape are joined as arrays (TL104); what pads them takes tensors.
-        alone = known in (Kind.TENSOR, Kind.UNKNOWN) or (items is not None and known is Kind.NDARRAY)
+        alone = known in (Kind.TENSOR, Kind.UNKNOWN, Kind.LIST) or (items is not None and known is Kind.NDARRAY)
         together = alone and ((loop.joined and _is_element(site, call)) or put_together(site, call))
         if not (together or _to_host(call)) or not _goes_through(loop):
             return

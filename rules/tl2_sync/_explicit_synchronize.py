@@ -47,8 +47,8 @@ def clocked(site: Site, clocks: frozenset[str]) -> bool:
     calls = [node for each in simple for node in walk(each) if isinstance(node, ast.Call)]
     if any(_TIMER.search(word) for call in calls for word in names_in(call.func)):
         return True
-    callees = site.fact(CallGraph).callees
-    return any(_calls_one_of(site, function, clocks) for call in calls for function in callees.get(call, ()))
+    graph = site.fact(CallGraph)
+    return any(_calls_one_of(site, function, clocks) for call in calls for function in graph.sure(call))
 
 
 def nearby(site: Site, names: frozenset[str]) -> bool:

@@ -178,7 +178,15 @@ class Readbacks(Fact):
             if node.func.attr in _PICKING:
                 return False  # settings.get("low", 0.0)
             node = node.func.value
-        return isinstance(node, (ast.Name, ast.Attribute)) and self.flow.differentiated(facts, node)
+        if not isinstance(node, (ast.Name, ast.Attribute)) or self._has_default(facts, node):
+            return False
+        return self.flow.differentiated(facts, node)
+
+    def _has_default(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a parameter has a number as its default: a loss that it divides is no reason to take it for one."""
+        parameter = self.project.reaching(facts, node).parameter
+        default = parameter.value if parameter is not None else None
+        return isinstance(default, ast.Constant) and isinstance(default.value, (int, float))
 
 
 def read_at(site: Site, call: cst.Call) -> Read | None:

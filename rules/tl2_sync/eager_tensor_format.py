@@ -7,9 +7,26 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models import method_names
-from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
+from torchlint.rule import (
+    Call,
+    Change,
+    Device,
+    Example,
+    Fix,
+    Found,
+    Frequency,
+    Input,
+    Kind,
+    Method,
+    Report,
+    Rule,
+    Site,
+    Value,
+)
 from torchlint.rule.build import with_arguments
 from torchlint.rule.formatting import formatted, lazy
+
+from ._eager_tensor_format import Printing, printed
 
 _LEVELS = method_names(says=True)
 _BARS = method_names("tqdm.std.tqdm", logs=True)
@@ -17,6 +34,7 @@ _LOGGER_NAME = re.compile(r"_*(\w+_)?(logger|log|logging)_*", re.IGNORECASE)
 _READS = method_names(waits="reads", returns=("number", "array", "list", "tensor"))
 
 _PRINTED = "a tensor is formatted and printed on every call; print it at intervals"
+_HANDED = "a tensor is formatted on every call, also where nothing prints it; print it at intervals"
 _SHOWN = "a tensor is formatted for a progress bar on every call; show it at intervals"
 _FORMATTED = "a tensor is formatted on every call, even if the logger's level is off"
 _READ = "a tensor is read back for the message on every call, even if the logger's level is off"
@@ -73,7 +91,8 @@ class EagerTensorFormat(Rule):
 
     ## What it does
     Finds logger calls in hot code whose message formats a tensor (in an f-string, with `%`, `.format()` or `str()`) or
-    reads one back there (`{loss.item()}`, `{x.cpu()}`), and `print` of a tensor.
+    reads one back there (`{loss.item()}`, `{x.cpu()}`), and `print` of a tensor, also by a function of the project
+    that prints what it is given.
 
     ## Why is this slow
     The text is made before the logger looks at its level. Printing a tensor of a few numbers takes dozens of small
@@ -108,7 +127,7 @@ class EagerTensorFormat(Rule):
     code = "TL206"
     name = "eager-tensor-format"
     summary = "a tensor is formatted on every call, even if it is not printed"
-    trigger = Call("builtins.print") | Method(*_LEVELS, *_BARS)
+    trigger = Call("builtins.print") | Method(*_LEVELS, *_BARS) | Found(Printing)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.ORDER,)
@@ -133,6 +152,8 @@ class EagerTensorFormat(Rule):
             if message:
                 fix = _fix(site, call) if message == _FORMATTED else None
                 yield Report(call, message + ("" if fix else _BETTER[message]), fix, figure=_figure(site, values))
+        elif values := [value for value in printed(site, call) if _formats(site, value)]:
+            yield Report(call, _HANDED, figure=_figure(site, values))
 
 
 def _entries(node: cst.BaseExpression) -> list[cst.BaseExpression]:

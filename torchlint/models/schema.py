@@ -123,6 +123,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "of that name",
             ("class", "method", "module", "object"),
         ),
+        "norm": Attribute("returns the norm of gradients: a tensor, or of some engines a number", kind=bool),
         "number": Attribute("makes a number of Python", kind=bool),
         "optimizes": Attribute("an optimizer of parameters", kind=bool),
         "profiles": Attribute("profiles a program: by a schedule, or all of it", ("scheduled", "whole")),
@@ -148,6 +149,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "shows": Attribute("draws a frame or a picture for people", kind=bool),
         "tests": Attribute("tests for infinities and NaN, or for finite numbers", ("finite", "nonfinite")),
         "text": Attribute("makes a text", kind=bool),
+        "value": Attribute("the position of the argument with which it fills a tensor", kind=int),
         "waits": Attribute(
             "the host waits for the device: to read elements, to know a shape, or for all that is queued",
             ("queue", "reads", "shape"),

@@ -47,6 +47,54 @@ def arguments(
         yield from ((caller, passed(function, name, caller)) for caller in callers.get(function, ()))
 
 
+def calling(
+    callers: Mapping[Scope, Sequence[Caller]], function: Scope, name: str, seen: frozenset[ast.Call] = frozenset()
+) -> Iterator[Caller]:
+    """Yield the known calls of a function that say what they pass for a parameter.
+
+    ``super().__init__(*args, **kwargs)`` passes what its function was given, so the calls of that one count for it.
+    """
+    for caller in callers.get(function, ()):
+        yield from _first(callers, function, name, caller, seen)
+
+
+def _first(
+    callers: Mapping[Scope, Sequence[Caller]], function: Scope, name: str, caller: Caller, seen: frozenset[ast.Call]
+) -> Iterator[Caller]:
+    """The calls that begin a chain of calls which pass their arguments on with stars, else the call itself."""
+    home = caller.facts.scope_of(caller.call).function
+    above = callers.get(home, ()) if caller.call not in seen and _passes_on(function, name, caller, home) else ()
+    if not above:
+        yield caller
+        return
+    before = sum(not isinstance(each, ast.Starred) for each in caller.call.args)
+    stars = before < len(caller.call.args)
+    for each in above:
+        skip = caller.skip + before - len(home.positional) + each.skip if stars else len(function.params)
+        yield from _first(callers, function, name, Caller(each.facts, each.call, skip), seen | {caller.call})
+
+
+def _passes_on(function: Scope, name: str, caller: Caller, home: Scope) -> bool:
+    """Whether a call passes for a parameter what its own function takes under no name: ``*args``, ``**kwargs``."""
+    node = home.node
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or caller.starts:
+        return False
+    args = node.args
+    if name in home.params:
+        return False  # it takes that one itself
+    rest = [each.value for each in caller.call.args if isinstance(each, ast.Starred)]
+    named = [keyword.value for keyword in caller.call.keywords if keyword.arg is None]
+    if (not rest and not named) or len(rest) > 1 or len(named) > 1 or passed(function, name, caller) is not None:
+        return False
+    if rest and not isinstance(caller.call.args[-1], ast.Starred):
+        return False
+    return all(
+        isinstance(each, ast.Name) and star is not None and each.id == star.arg and len(home.bindings[star.arg]) == 1
+        for given, star in ((rest, args.vararg), (named, args.kwarg))
+        for each in given
+    )
+
+
 def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
     """Return whether a flag, given as a constant, keeps a call from a statement of the function."""
     child, parent = stmt, function.file.parent.get(stmt)

@@ -35,6 +35,7 @@ _SHAPING = frozenset(
         *("new_ones", "new_full", "new_empty", "topk", "flatten", "permute", "transpose", "tile"),
     )
 )
+_VALUED = last_names("torch", value=1)
 _SIZED = last_names("torch numpy", makes=("filled", "pattern", "random"))
 _REDUCING = last_names(reduces=True)
 _ARRAYS = frozenset(
@@ -241,7 +242,8 @@ class Data:
             yield Use.PASSED
             return
         if last in _SIZED and self._kind(spot, spot.node) is not Kind.TENSOR:
-            yield Use.SIZE
+            fills = last in _VALUED and argument(call, 1, "fill_value") is spot.node
+            yield Use.TENSOR if fills else Use.SIZE
             return
         if last in _MAKES and isinstance(spot.node, (ast.List, ast.Tuple)):
             # Numbers that the call itself lists are operands, and where they become a tensor on the host, that is one.

@@ -18,6 +18,7 @@ from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.values.join import CALLABLE
+from torchlint.facts.values.operators import gathers
 from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -219,6 +220,8 @@ class Ground:
                 return
             if func.attr in _MOVES:
                 return  # a tensor, not what something was put into
+            if gathers(func.attr, node):
+                return  # a new structure of what all processes have
             if func.attr in ("items", "values") and not node.args:
                 inner = spot.path[2 if func.attr == "items" else 1 :]
                 yield spot.inside(func.value, None, *inner)

@@ -1,4 +1,4 @@
-"""Loops in which a network carries a state on: imagined steps of a model, a recurrent network over a rollout."""
+"""Loops in which a network carries a state on: imagined steps of a model, a recurrent network, a diffusion model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of, parts_of, walk
+from torchlint.facts.hotness.denoising import denoises
 from torchlint.late import dataclass
 
 
@@ -27,11 +28,11 @@ class ImaginedSteps:
     _known: dict[ast.AST, bool] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, loop: ast.AST) -> bool:
-        """Return whether a counted loop runs a network on what the network gave in the round before."""
+        """Return whether a loop over a range or over times runs a network on what it gave in the round before."""
         found = self._known.get(loop)
         if found is None:
             counted = isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call)
-            found = self._known[loop] = counted and self._carries(facts, loop)
+            found = self._known[loop] = (counted and self._carries(facts, loop)) or denoises(facts, loop)
         return found
 
     def _carries(self, facts: FileFacts, loop: ast.AST) -> bool:

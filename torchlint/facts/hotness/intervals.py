@@ -216,13 +216,22 @@ def _loop_of_round(test: ast.expr, facts: FileFacts, truth: bool) -> ast.AST | N
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             if isinstance(op, ast.Eq if truth else ast.NotEq):
                 return _loop_counted(left, right, facts) or _loop_counted(right, left, facts)
-            ends = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
-            if ends and isinstance(op, ast.GtE if truth else ast.Lt):
+            if _is_end(left, right) and isinstance(op, ast.GtE if truth else ast.Lt):
                 return _loop_counted(left, right, facts)
             few = isinstance(right, ast.Constant) and type(right.value) is int and right.value <= _FEW
             if few and isinstance(op, (ast.Lt, ast.LtE) if truth else (ast.Gt, ast.GtE)):
                 return _loop_counted(left, right, facts)
     return None
+
+
+def _is_end(counter: ast.expr, number: ast.expr) -> bool:
+    """Whether a comparison is one with the last round: ``i`` with ``n - 1``, ``i + 1`` with ``len(times)``."""
+    match counter, number:
+        case _, ast.BinOp(op=ast.Sub(), right=one):
+            return is_number(one, 1)
+        case ast.BinOp(op=ast.Add(), right=one), ast.Call(func=ast.Name(id="len")):
+            return is_number(one, 1)
+    return False
 
 
 def _loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.AST | None:

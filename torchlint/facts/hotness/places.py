@@ -131,20 +131,24 @@ class Local:
         self.turns.clear()
         return self
 
+    def _each_of(self, loop: ast.AST | None) -> ast.AST | None:
+        """Give a loop unless the node runs in one of its rounds alone."""
+        return loop if loop is None or loop not in self.turns else None
+
     def within(self, outer: Local) -> Local:
         """Add the context of the statement that a node is part of."""
         for hold in outer.holds:
             self._take(hold)
+        self.token = self.token or self._each_of(outer.token)
+        self.sample = self.sample or self._each_of(outer.sample)
+        self.chunk = self.chunk or self._each_of(outer.chunk)
+        self.imagined = self.imagined or self._each_of(outer.imagined)
         if self.item is None:
             self.item = outer.item
             for loop in outer.loops:
                 self.passes(loop)
         self.choices += outer.choices
-        self.token = self.token or outer.token
-        self.sample = self.sample or outer.sample
-        self.chunk = self.chunk or outer.chunk
         self.generation, self.driver = self.generation or outer.generation, self.driver or outer.driver
-        self.imagined = self.imagined or outer.imagined
         self.root, self.reader = outer.root, outer.reader
         self.episode = self.episode or outer.episode
         return self.end()
@@ -280,6 +284,8 @@ class Places:
 
     def _mark_rounds(self, local: Local, facts: FileFacts, loop: ast.AST) -> None:
         """Note a loop that makes a token, takes a sample of a rollout, or steps a model, in each round."""
+        if loop in local.turns:
+            return
         if local.token is None and self._makes_tokens(facts, loop):
             local.token = loop
         if local.sample is None and loop not in self.roots.episodes and self._samples.of(facts, loop):

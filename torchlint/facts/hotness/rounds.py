@@ -14,6 +14,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.hotness.around import runs_each_time
 from torchlint.facts.hotness.coldness import cold_file, cold_function
+from torchlint.facts.hotness.denoising import denoises, mentions_noise
 from torchlint.facts.hotness.iterations import is_generation
 from torchlint.facts.hotness.tokens import chooses_token, fills_in, makes_tokens
 from torchlint.models import Word
@@ -63,7 +64,7 @@ def waits_to_learn(loop: ast.AST, updates: Container[ast.AST]) -> bool:
 
 
 def _generations(scope: Scope) -> Iterator[ast.AST]:
-    """Where a function has a model generate: a call, or the loop in which it chooses one token after the other."""
+    """Where a function has a model generate: a call, or the loop that makes one token after the other, or denoises."""
     chooses = False
     for call in scope.calls:
         if is_generation(call):
@@ -71,6 +72,8 @@ def _generations(scope: Scope) -> Iterator[ast.AST]:
         chooses = chooses or chooses_token(call)
     if scope.kind != "function":
         return
+    if mentions_noise(scope.file):
+        yield from (loop for loop in walk(scope.node) if denoises(scope.file, loop))
     if chooses or b"mask" in scope.file.source.utf8:
         makes = makes_tokens if chooses else fills_in
         yield from (loop for loop in walk(scope.node) if isinstance(loop, LOOPS) and makes(scope.file, loop))

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.naming import own_mentions
-from torchlint.facts.code.nesting import LoopNode, code_of
+from torchlint.facts.code.nesting import LoopNode, code_of, nodes_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.dataflow.uses import Uses
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
+from torchlint.rule import Kind
 
 JOINS = function_names(joins=("parts", "elements"))
 """Functions that make one tensor or array of many."""
@@ -31,6 +33,7 @@ class Joining(Fact):
     project: Project
     uses: Uses
     _flow: ValueFlow[bool] = field(init=False)
+    _padding: dict[tuple[Scope, str], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._flow = ValueFlow(self._step, lost=False)
@@ -56,11 +59,49 @@ class Joining(Fact):
                     yield True
                 elif name in _SAME:
                     yield spot.same(holder)
+                elif any(self._pads(target, taken) for target, taken in self.uses.graph.taking(holder, node)):
+                    yield True
             case ast.Tuple() | ast.List() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 yield spot.same(holder, Label.ITEM)
             case ast.Assign():
                 uses = (use for use in self.uses.of(spot) if use.label is Label.COPY)
                 yield from (use for use in uses if facts.statement(use.node) is not holder)
+
+    def _pads(self, function: Scope, name: str) -> bool:
+        """Return whether a function makes one tensor of the elements of a parameter, which a loop of it pads.
+
+        The loop puts each into a row, or into a list that the function joins; all that the function returns is tensors.
+        """
+        found = self._padding.get((function, name))
+        if found is None:
+            facts, results = function.file, list(function.results)
+            joins = any(self.project.qualified(facts, call.func) in JOINS for call in function.calls)
+            loops = (node for node in walk(function.node) if isinstance(node, ast.For) and _goes_over(node, name))
+            found = bool(results) and any(_fills(loop) or (joins and _grows(loop)) for loop in loops)
+            found = found and all(self.uses.values.of(facts, each).kind is Kind.TENSOR for each in results)
+            self._padding[function, name] = found
+        return found
+
+
+def _goes_over(loop: ast.For, name: str) -> bool:
+    """Whether a loop goes over what a name stands for, perhaps with a count: ``for i, row in enumerate(rows)``."""
+    over = loop.iter.args[0] if isinstance(loop.iter, ast.Call) and len(loop.iter.args) == 1 else loop.iter
+    return isinstance(over, ast.Name) and over.id == name
+
+
+def _fills(loop: ast.For) -> bool:
+    """Whether a loop puts an element into a place that it counts: ``padded[i, : len(row)] = row``."""
+    if not isinstance(loop.target, ast.Tuple) or not isinstance(loop.target.elts[0], ast.Name):
+        return False
+    count = loop.target.elts[0].id
+    stores = (target for stmt in nodes_of(loop.body) if isinstance(stmt, ast.Assign) for target in stmt.targets)
+    return any(isinstance(target, ast.Subscript) and count in names_in(target.slice) for target in stores)
+
+
+def _grows(loop: ast.For) -> bool:
+    """Whether a loop adds elements to a list."""
+    calls = (node.func for node in nodes_of(loop.body) if isinstance(node, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr in _ADDING for func in calls)
 
 
 def _collector(facts: FileFacts, node: ast.expr) -> ast.Name | None:

@@ -11,14 +11,16 @@ from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import forms_of, names_in
 from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
+from torchlint.models import last_names
 from torchlint.rule import Kind, Value
 
 _FUNCTIONAL = "torch.nn.functional."
 _SEQUENCES = {"tuple": Value(Kind.TUPLE), "list": Value(Kind.LIST)}
-_CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_"})
+_NORMS = last_names(norm=True)
+_DEEPEST = 2
 _ASKING = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
 
 
@@ -72,17 +74,23 @@ class Needed:
         """By name where a function gives it to a call that takes only tensors, whatever its type turns out to be."""
         places: dict[str, list[ast.Name]] = {}
         for call in scope.calls:
-            for node in (*self._taken(facts, call), *self._joined(facts, scope, call)):
+            for taken in (*self._taken(facts, call), *self._joined(facts, scope, call)):
+                node = _indexed(taken)
                 if isinstance(node, ast.Name) and not _is_tested(facts, node):
                     places.setdefault(node.id, []).append(node)
+            norm = self._norm_read(facts, call)
+            if norm is not None:
+                places.setdefault(norm.id, []).append(norm)
         return places
 
     def _taken(self, facts: FileFacts, call: ast.Call) -> Iterator[ast.expr]:
         """What a call takes that must be a tensor: the first argument of a function, the object of a method.
 
-        A loss takes nothing else as its second argument, too, and whatever runs backward takes a loss.
+        A loss takes nothing else as its second argument, too, whatever runs backward takes a loss, and ``gather`` an
+        index.
         """
         name = self.project.qualified(facts, call.func) or ""
+        yield from _index_of(call, name)
         if name.startswith("torch."):
             if call.args and takes_tensor(name):
                 yield from call.args[: 2 if name.rpartition(".")[2] in table()["functional"]["loss"] else 1]
@@ -93,16 +101,22 @@ class Needed:
                 yield call.args[0]  # an engine's takes the loss
         elif isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_backward"):
             yield from call.args[:1]
-        elif isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args:
-            if isinstance(call.func.value, ast.Name) and self._is_norm(facts, call.func.value):
-                yield call.func.value
 
-    def _is_norm(self, facts: FileFacts, node: ast.Name) -> bool:
-        """Whether a name was given the norm of gradients by a method that clips them: a tensor, or a number."""
-        calls = [binding.value for binding in self.project.reaching(facts, node).bindings if not binding.path]
-        return bool(calls) and all(
-            isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CLIPPING
-            for call in calls
+    def _norm_read(self, facts: FileFacts, call: ast.Call) -> ast.Name | None:
+        """The name of the norm of gradients whose number a call reads, even if it asks first whether it has one."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr="item"), args=[]):
+                return name if self._is_norm(facts, name) else None
+        return None
+
+    def _is_norm(self, facts: FileFacts, node: ast.Name, depth: int = 0) -> bool:
+        """Whether a name was given the norm of gradients by a method that has it: a tensor, or a number."""
+        found = [binding.value for binding in self.project.reaching(facts, node).bindings if not binding.path]
+        parts = [part for value in found if value is not None for part in forms_of(value) or (value,)]
+        return len(parts) >= len(found) > 0 and all(
+            (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _NORMS)
+            or (isinstance(part, ast.Name) and depth < _DEEPEST and self._is_norm(facts, part, depth + 1))
+            for part in parts
         )
 
     def _joined(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.expr]:
@@ -113,6 +127,29 @@ class Needed:
         source = call.args[0].value if isinstance(call.args[0], ast.Subscript) else call.args[0]
         if isinstance(source, ast.Name):
             yield from (node for how, node in scope.appends.get(source.id, ()) if how != "extend")
+
+
+def _indexed(node: ast.expr) -> ast.expr:
+    """What an expression is a part of by slices along several axes: ``x`` of ``x[:, 1:]``, a tensor or an array."""
+    while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        if not any(isinstance(part, ast.Slice) for part in node.slice.elts):
+            break  # it may be a key of a dict
+        node = node.value
+    return node
+
+
+def _index_of(call: ast.Call, name: str) -> Iterator[ast.expr]:
+    """The index that ``torch.gather(x, 1, index)`` or ``x.gather(1, index)`` takes; other methods take no axis."""
+    func = call.func
+    if name != "torch.gather" and not (not name and isinstance(func, ast.Attribute) and func.attr == "gather"):
+        return
+    given = call.args[1:] if name else call.args
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    axis = named.get("dim", given[0] if given else None)
+    if isinstance(axis, ast.UnaryOp):
+        axis = axis.operand
+    if isinstance(axis, ast.Constant) and isinstance(axis.value, int):
+        yield from (named["index"],) if "index" in named else given[1:2]
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import Caller, arguments, passed
+from torchlint.facts.code.callers import Caller, arguments, calling, passed
 from torchlint.facts.code.dynamic import spelling
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
@@ -415,7 +415,7 @@ class Values(Fact):
             return self._ask.instance(owner.dotted, derived=True)
         idle = self.project.unused()
         self._ask.solver.passing()
-        callers = [caller for caller in self.callers.get(scope, ()) if caller.facts.path not in idle]
+        callers = [each for each in calling(self.callers, scope, binding.target) if each.facts.path not in idle]
         known = join([*self._registered(scope, binding.target), *(self._given(scope, binding, c) for c in callers)])
         if annotated.kind is Kind.DEVICE:
             told = known is not None and known.kind is Kind.DEVICE and not self.project.is_handed_over(scope)
