@@ -20,6 +20,7 @@ from torchlint.rule import (
     Report,
     Rule,
     Site,
+    Use,
 )
 
 from ._data_dependent_shape import Masks, are_truths, masks_of
@@ -117,7 +118,8 @@ class DataDependentShape(Rule):
 
     ## What it does
     Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,
-    `nonzero`, `unique`, `masked_select`, reading `x[mask]`, and assigning a tensor to `x[mask]`.
+    `nonzero`, `unique`, `masked_select`, reading `x[mask]`, and assigning a tensor to `x[mask]`. Indices and selected
+    elements that code outside of the project takes are left alone: a simulator may know no mask.
 
     ## Why is this slow
     The result cannot be allocated before the number of selected elements is known on the host, so Python waits for
@@ -194,6 +196,8 @@ class DataDependentShape(Rule):
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             better = _DISTINCT if "unique" in what else _COPY if _is_copied(site, node) else _KEEP
+            if better is _KEEP and Use.PASSED in site.flow.uses(node):
+                return  # code that is not seen, such as a simulator, may take nothing but indices
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             fix = fixed_size(site, node) if are_truths(site, node) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import rightmost_name
@@ -26,7 +26,10 @@ _STEP = frozenset({4, 5})
 
 def answers(project: Project, steps: Iterable[tuple[Scope, ast.Call]]) -> Iterator[tuple[Scope, ast.Call]]:
     """Yield the calls that receive what workers answer to a step; ``steps`` are the known steps of environments."""
-    sent = {count for scope, step in steps for count in _sent(scope, step)}
+    stepping: dict[Scope, set[ast.Call]] = {}
+    for scope, step in steps:
+        stepping.setdefault(scope, set()).add(step)
+    sent = {count for scope, calls in stepping.items() for count in _sent(scope, calls)}
     for facts in project.files.values() if sent else ():
         for scope in facts.scopes:
             for call in scope.calls:
@@ -35,12 +38,12 @@ def answers(project: Project, steps: Iterable[tuple[Scope, ast.Call]]) -> Iterat
                         yield scope, call
 
 
-def _sent(scope: Scope, step: ast.Call) -> Iterator[int]:
+def _sent(scope: Scope, steps: Container[ast.expr]) -> Iterator[int]:
     """How many things a function that steps an environment sends at once, where it sends several."""
     for call in scope.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _SENDS and len(call.args) == 1:
             given = call.args[0]
-            if given is step:
+            if given in steps:
                 yield from _STEP
             elif isinstance(given, (ast.List, ast.Tuple)) and len(given.elts) >= min(_STEP):
                 yield len(given.elts)
@@ -57,6 +60,6 @@ def _unpacked(facts: FileFacts, call: ast.Call) -> int:
     match above:
         case ast.Assign(targets=[ast.Tuple(elts=names) | ast.List(elts=names)]):
             words = [rightmost_name(name) for name in names]
-            told = any(_ENDED.fits(word) or _REWARDS.search(word) for word in words)
-            return len(names) if told else 0  # what whole episodes gave is sent in as many parts
+            ends = any(_ENDED.fits(word) or _REWARDS.search(word) for word in words)
+            return len(names) if ends else 0  # what whole episodes gave is sent in as many parts
     return 0
