@@ -110,8 +110,10 @@ def test_the_longest_row_of_a_file_counts_where_no_length_is_stated(tmp_path: Pa
     text = PROGRAM.format(body=_body(LONG))
     shorter = PROGRAM.format(body=_body(CASES["on a row of its own"][2]))
     assert fixed_text(tmp_path, "agent.py", text, select=("TL101",)) == shorter
-    wide = f"# {'-' * 150}\n{text}"
+    wide = f"COUNT = {' + '.join(['1'] * 40)}\n{text}"
     assert CASES["it fits"][2] in fixed_text(tmp_path, "agent.py", wide, select=("TL101",))
+    for row in (f"# {'-' * 150}\n", f'NAME = "{"-" * 150}"\n'):  # as long as formatters leave them
+        assert fixed_text(tmp_path, "agent.py", f"{row}{text}", select=("TL101",)) == f"{row}{shorter}"
 
 
 FILES = [

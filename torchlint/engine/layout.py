@@ -26,6 +26,7 @@ _Break = tuple[int, int, str]
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 _BEGINNING = " \t)]}"
 _DEEPEST = 8
+_UNBROKEN = frozenset("#\"'")
 _WHOLE = frozenset({"for", "lambda", "yield"})  # commas beside them are no commas between elements
 
 
@@ -37,11 +38,15 @@ class Layouts(Fact):
     _known: dict[tuple[FileFacts, int, tuple[Edit, ...]], list[Edit] | None] = field(default_factory=dict)
 
     def width_in(self, file: FileFacts, stated: int | None) -> int:
-        """Return how long a row of a file may become: as the project states, else its longest row, at least 88."""
+        """Return how long a row of a file may become: as the project states, else its longest row, at least 88.
+
+        Rows with comments and texts do not count: formatters leave those as long as they are.
+        """
         if stated:
             return stated
         if file not in self._widths:
-            self._widths[file] = max([USUAL, *map(len, file.source.text.splitlines())])
+            rows = (row for row in file.source.text.splitlines() if _UNBROKEN.isdisjoint(row))
+            self._widths[file] = max([USUAL, *map(len, rows)])
         return self._widths[file]
 
     def fitted(

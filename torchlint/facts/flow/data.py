@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.code.tree import is_number
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
@@ -259,12 +258,13 @@ class Data:
     def _numpy(self, spot: Spot, call: ast.Call, last: str) -> Next:
         """Statistics and conversions of numbers go on, other work on arrays is the host's."""
         axis = argument(call, 1, "axis")
-        first = axis is None or (bool(spot.path) and is_number(axis, 0))
+        many = bool(spot.path) or self._kind(spot, spot.node) is Kind.NDARRAY
+        statistic = axis is None or (many and isinstance(axis, ast.Constant) and isinstance(axis.value, int))
         if last in _SIZED:
             yield Use.SIZE
         elif isinstance(spot.facts.parent.get(call), ast.Expr):
             yield Use.HOST  # it writes into an array: ``np.copyto(self.rewards[i], reward)``
-        elif last in _ARRAYS or (last in _REDUCING and first):
+        elif last in _ARRAYS or (last in _REDUCING and statistic):
             yield spot.at(call, *spot.path[1:])
         elif self._kind(spot, call) is Kind.NDARRAY or (spot.path and last not in ("isnan", "isfinite", "isinf")):
             yield Use.HOST
