@@ -80,12 +80,12 @@ def _passes_on(function: Scope, name: str, caller: Caller, home: Scope) -> bool:
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or caller.starts:
         return False
     args = node.args
-    if name in home.params:
-        return False  # it takes that one itself
     rest = [each.value for each in caller.call.args if isinstance(each, ast.Starred)]
     named = [keyword.value for keyword in caller.call.keywords if keyword.arg is None]
-    if (not rest and not named) or len(rest) > 1 or len(named) > 1 or passed(function, name, caller) is not None:
-        return False
+    if not rest and not named:
+        return False  # as of nearly all calls
+    if name in home.params or len(rest) > 1 or len(named) > 1 or passed(function, name, caller) is not None:
+        return False  # its function takes that one itself, or the call says what it passes
     if rest and not isinstance(caller.call.args[-1], ast.Starred):
         return False
     return all(
