@@ -104,7 +104,7 @@ class HostIndices(Finder):
         by_binding: dict[Binding, list[_Use]] = {}
         for node, name in uses:
             bindings = self.project.reaching(facts, name).bindings
-            if len(bindings) == 1 and self._is_copied(facts, node, name):
+            if len(bindings) == 1 and self._is_copied(facts, node, name) and not self._is_placed(facts, bindings[0]):
                 by_binding.setdefault(bindings[0], []).append((node, name))
         for binding, found in by_binding.items():
             left = sorted(found, key=lambda use: (use[0].lineno, use[0].col_offset))
@@ -130,6 +130,16 @@ class HostIndices(Finder):
             return False
         base = self.values.of(facts, node.value)
         return base.kind is Kind.TENSOR and base.device is not Device.CPU
+
+    def _is_placed(self, facts: FileFacts, binding: Binding) -> bool:
+        """Whether an index is put on a device that has a name: the host, where the settings say so, for all tensors."""
+        node = binding.value if binding.how is Bind.ASSIGN and not binding.path else None
+        while isinstance(node, ast.Call):
+            given = (each for each in arguments_of(node) if not isinstance(each, (ast.Call, ast.Constant)))
+            if any(self.values.of(facts, each).kind is Kind.DEVICE for each in given):
+                return True
+            node = node.func.value if isinstance(node.func, ast.Attribute) else None
+        return False
 
     def _members(self, facts: FileFacts, uses: Sequence[_Use]) -> list[_Use]:
         """The first subscript with those that come after it in its block, where the index may be moved before it.
