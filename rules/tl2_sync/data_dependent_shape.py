@@ -31,6 +31,8 @@ _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHOD
 
 _MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
+_INDEXING = "indexing with a mask"
+_OFTEN = "indexing with one mask {count} times in this line"
 _KEEP = "keep the mask instead"
 _COPY = "copy the mask to the host and select there, with a single sync"
 _DISTINCT = "find the distinct values once, where the data is created, or in a copy on the host"
@@ -202,7 +204,10 @@ class DataDependentShape(Rule):
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             fix = fixed_size(site, node) if are_truths(site, node) else None
             figure = "masked-errors" if fix is not None else ""
-            yield Report(node, _MESSAGE.format(what="indexing with a mask", better=better), fix, figure=figure)
+            alike = list(_selecting_alike(site, node))
+            if fix is not None or node is alike[0]:
+                what = _INDEXING if fix is not None or len(alike) == 1 else _OFTEN.format(count=len(alike))
+                yield Report(node, _MESSAGE.format(what=what, better=better), fix, figure=figure)
 
 
 def _is_on_host(site: Site) -> bool:
@@ -260,6 +265,32 @@ def _better(site: Site, node: cst.Subscript) -> str:
     if any(_is_masked(site, target.target) for target in targets):
         return ""
     return "`torch.where` or a masked reduction has a fixed size"
+
+
+def _selecting_alike(site: Site, node: cst.Subscript) -> Iterator[cst.Subscript]:
+    """The subscripts of a line that select by the mask of one of them and are reported: they are one smell."""
+    statement: cst.CSTNode | None = node
+    while statement is not None and not isinstance(statement, cst.BaseSmallStatement):
+        statement = site.parent(statement)
+    first, row = node.slice[0], _row(site, node)
+    for each in _subscripts(node if statement is None else statement):
+        alike = row == _row(site, each) and each.slice[0].deep_equals(first)
+        if alike and _is_masked(site, each) and _better(site, each):
+            yield each
+
+
+def _row(site: Site, node: cst.CSTNode) -> int:
+    """The row at which an expression begins."""
+    twin = site.expression(node)
+    return 0 if twin is None else twin.lineno
+
+
+def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
+    """The subscripts in a node, in the order of the text."""
+    if isinstance(node, cst.Subscript):
+        yield node
+    for child in node.children:
+        yield from _subscripts(child)
 
 
 def _holds_tensor(site: Site, value: cst.BaseExpression) -> bool:
