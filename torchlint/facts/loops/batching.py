@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
@@ -13,7 +13,7 @@ from torchlint.facts.code.nesting import LoopNode, around, inside, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.state.effects import Sides
+from torchlint.facts.state.effects import PARAMETERS, Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
@@ -50,7 +50,14 @@ class Batching(Fact):
             return False  # it remembers something from call to call
         if isinstance(loop, COMPREHENSIONS):
             return True
+        if self._draws_weights(facts, parts):
+            return False
         return not any(self._feeds(facts, loop, other) for other in _alike(call, parts))
+
+    def _draws_weights(self, facts: FileFacts, parts: Sequence[ast.AST]) -> bool:
+        """Whether a loop writes weights: those of a layer that are drawn again in each round."""
+        calls = (part for part in parts if isinstance(part, ast.Call))
+        return any(PARAMETERS in self.sides.call(facts, each).writes for each in calls)
 
     def _feeds(self, facts: FileFacts, loop: LoopNode, call: ast.Call) -> bool:
         """Whether what a call gives may reach what it is given in a later round."""

@@ -29,7 +29,10 @@ EVERYTHING = "<everything>"
 """Stands for all state there is."""
 
 _PURE = ("builtins.", "torch.", "numpy.", "math.", "itertools.", "operator.", "copy.", "time.", "collections.")
-_DRAWING = regex(r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson)|builtins\.(next|input)$)")
+_DRAWING = regex(
+    r"^(numpy\.random\.|torch\.(rand|normal|multinomial|bernoulli|poisson|nn\.init\.)|builtins\.(next|input)$)"
+)
+_INITIALIZERS = "torch.nn.init."
 _TOKENIZER = Word("tokenizer")
 _OPTIMIZER = Word("optimizer")
 _LAYER = regex(r"torch\.nn\.(?!Module$)[A-Z]\w*$")
@@ -139,8 +142,11 @@ class Sides(Fact):
         name = self.project.qualified(facts, call.func) or ""
         if name.startswith(_PURE) or name in self.project.classes:
             out = [keyword.value for keyword in call.keywords if keyword.arg == "out"]
-            changed = [*out, *call.args[:1]] if name in ("builtins.setattr", "builtins.next") else out
+            in_place = name in ("builtins.setattr", "builtins.next") or name.startswith(_INITIALIZERS)
+            changed = [*out, *call.args[:1]] if in_place else out
             writes = frozenset().union(*(self._texts(facts, node) for node in changed))
+            if name.startswith(_INITIALIZERS):
+                writes |= {PARAMETERS}
             return Effects(writes=writes, draws=bool(_DRAWING.search(name)))
         if (tokenizer := _tokenizer(call.func)) is not None:
             return Effects(reads=self._texts(facts, tokenizer))
