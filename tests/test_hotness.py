@@ -2168,7 +2168,7 @@ for step in range(10_000_000):
 """
 
 
-@pytest.mark.parametrize(("name", "expected"), [("demo", O), ("plot", O), ("update", U)])
+@pytest.mark.parametrize(("name", "expected"), [("demo", O), ("plot", O), ("val", O), ("update", U)])
 def test_what_is_shown_at_intervals_is_no_loop_of_updates(name: str, expected: Frequency) -> None:
     assert Code(DEMONSTRATION.format(name=name)).frequency("# A") is expected
 
@@ -2595,3 +2595,27 @@ def test_a_chunk_of_samples_is_a_batch_of_the_rollout():
                     optimizer.step()
     """)
     assert code.hot("# A").describe().startswith("once per generated batch")
+
+
+COUNTED_BY_CALLERS = """
+from torch import nn
+
+learner, optimizer = nn.Linear(2, 2), make()
+
+def train(batch, start, {parameter}):
+    learner(batch).sum().backward()
+    optimizer.step()
+    if {parameter} == 0:
+        f(batch)  # A
+
+for step in range(10_000_000):
+    train(sample(), 0, {given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given", "expected"),
+    [("round", "step", E), ("round", "step % 4", U), ("kind", "sample()", U)],
+)
+def test_the_first_round_of_a_loop_that_a_caller_counts(parameter: str, given: str, expected: Frequency) -> None:
+    assert Code(COUNTED_BY_CALLERS.format(parameter=parameter, given=given)).frequency("# A") is expected

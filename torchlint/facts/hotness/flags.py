@@ -25,7 +25,7 @@ from torchlint.facts.hotness.guards import (
     Guards,
     least,
 )
-from torchlint.facts.hotness.intervals import one_round
+from torchlint.facts.hotness.intervals import loop_counted, one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
@@ -91,6 +91,10 @@ class Flags:
                 return self._part(facts, asked, bool(one) is truth) if bool(one) is not bool(other) else None
             case ast.Compare(left=ast.Name() as name, ops=[op], comparators=[ast.Constant(value=None)]):
                 return self.missing.bound(facts, name) if isinstance(op, (ast.Is, ast.Eq)) is truth else None
+            case ast.Compare(
+                left=ast.Name() as name, ops=[ast.Eq()], comparators=[ast.Constant(value=int()) as number]
+            ) if truth:
+                return self._counted_by_callers(facts, name, number)
             case ast.Attribute() if truth and self._is_latch(facts, test):
                 return self.guards.of(CLEARED_FLAG)
             case ast.Attribute() if not truth:
@@ -163,6 +167,20 @@ class Flags:
                 yield None
             else:
                 yield from self._given_at(caller.facts, given, caller.call, truth)
+
+    def _counted_by_callers(self, facts: FileFacts, name: ast.Name, number: ast.Constant) -> Bound | None:
+        """The guard on one number of a parameter that counts the rounds of a loop around every call."""
+        bindings = self.project.reaching(facts, name).bindings
+        scope = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
+        callers = self.graph.callers.get(scope, ()) if scope is not None else ()
+        if scope is None or not callers:
+            return None
+        for caller in callers:
+            given = passed(scope, name.id, caller)
+            loop = loop_counted(given, number, caller.facts) if given is not None else None
+            if loop is None or not self.missing.rooted(loop):
+                return None
+        return self.guards.of(ONE_ROUND)
 
     def _left_at_default(self, scope: Scope, binding: Binding, truth: bool) -> bool:
         """Whether no call in the project, of whatever object, can switch an option on that is off by default."""

@@ -76,7 +76,7 @@ def is_interval(test: ast.expr) -> bool:
 
 
 def shows_at_intervals(test: ast.expr) -> bool:
-    """Return whether a test shows something at intervals.
+    """Return whether a test shows or evaluates something at intervals.
 
     ``step - last_demo >= demo_interval``, also among other conditions.
     """
@@ -151,10 +151,10 @@ def is_last(test: ast.expr, facts: FileFacts) -> bool:
             return _ends_loop(test, facts)
         case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
             if isinstance(right, ast.Name):
-                return _counts(left, right, facts) or _loop_counted(left, right, facts) is not None
+                return _counts(left, right, facts) or loop_counted(left, right, facts) is not None
             return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-            return _loop_counted(left, right, facts) is not None
+            return loop_counted(left, right, facts) is not None
     return False
 
 
@@ -215,12 +215,12 @@ def _loop_of_round(test: ast.expr, facts: FileFacts, truth: bool) -> ast.AST | N
     match test:
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             if isinstance(op, ast.Eq if truth else ast.NotEq):
-                return _loop_counted(left, right, facts) or _loop_counted(right, left, facts)
+                return loop_counted(left, right, facts) or loop_counted(right, left, facts)
             if _is_end(left, right) and isinstance(op, ast.GtE if truth else ast.Lt):
-                return _loop_counted(left, right, facts)
+                return loop_counted(left, right, facts)
             few = isinstance(right, ast.Constant) and type(right.value) is int and right.value <= _FEW
             if few and isinstance(op, (ast.Lt, ast.LtE) if truth else (ast.Gt, ast.GtE)):
-                return _loop_counted(left, right, facts)
+                return loop_counted(left, right, facts)
     return None
 
 
@@ -234,8 +234,8 @@ def _is_end(counter: ast.expr, number: ast.expr) -> bool:
     return False
 
 
-def _loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.AST | None:
-    """The loop around a comparison that counts its rounds in a name, if a number stays the same in all of them."""
+def loop_counted(counter: ast.expr, number: ast.expr, facts: FileFacts) -> ast.AST | None:
+    """Return the loop around an expression that counts its rounds in it, if a number stays the same in all of them."""
     counter = _moved_on(counter, facts)
     loop = _loop_counted_by_hand(counter, facts)
     if loop is not None:
