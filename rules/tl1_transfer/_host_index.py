@@ -46,7 +46,7 @@ class HostIndex:
         first: the statement before which it is moved.
         replaced: where a new name takes the place of the old one; nothing where the name stays, as in a function
             without types whose index is for tensors alone.
-        doubt: what is not proven, in words; empty: nothing.
+        doubt: what is not proven, in words; empty: nothing. count: how many subscripts copy it.
     """
 
     name: str
@@ -55,11 +55,12 @@ class HostIndex:
     first: ast.stmt
     replaced: tuple[ast.Name, ...]
     doubt: str
+    count: int
 
 
 @dataclass(eq=False, slots=True)
 class HostIndices(Finder):
-    """Finds subscripts that copy an index to the device which others copy as well."""
+    """Finds the first of several subscripts that copy one index to the device."""
 
     project: Project
     graph: CallGraph
@@ -76,7 +77,7 @@ class HostIndices(Finder):
         return (node for node in nodes if wanted(node) and self.of(file, node) is not None)
 
     def of(self, facts: FileFacts, node: ast.Subscript) -> HostIndex | None:
-        """Return the index of a subscript that is copied for others, too; ``None`` of any other subscript."""
+        """Return the index that a subscript is the first to copy, of several; ``None`` of any other subscript."""
         function = facts.scope_of(node).function
         for name in _names(node):
             key = (function, name.id)
@@ -100,7 +101,7 @@ class HostIndices(Finder):
         return found
 
     def _of_name(self, facts: FileFacts, uses: Sequence[_Use]) -> Iterator[tuple[ast.Subscript, HostIndex]]:
-        """The subscripts with an index of one name that copy it, each with what they share."""
+        """The first of each group of subscripts that copy an index of one name, with what the group shares."""
         by_binding: dict[Binding, list[_Use]] = {}
         for node, name in uses:
             bindings = self.project.reaching(facts, name).bindings
@@ -112,7 +113,7 @@ class HostIndices(Finder):
                 members = self._members(facts, left)
                 if members and isinstance(binding.stmt, ast.stmt):
                     made = self._made(facts, binding, members, found)
-                    yield from ((node, made) for node, _ in members)
+                    yield members[0][0], made
                 left = [use for use in left[1:] if use not in members]
 
     def _is_copied(self, facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
@@ -182,7 +183,7 @@ class HostIndices(Finder):
             if further or not self._stays(facts, binding, members):
                 doubts.append(f"`{name.id}` is not changed in between")
         replaced = () if stays else tuple(each for _, each in members)
-        return HostIndex(name.id, moved, target, first, replaced, ", and ".join(doubts))
+        return HostIndex(name.id, moved, target, first, replaced, ", and ".join(doubts), len(members))
 
     def _place_of(self, facts: FileFacts, first: ast.stmt, members: Sequence[_Use]) -> tuple[str, bool]:
         """The text of the device to move an index to, and whether it is only supposed that the tensors lie there.
@@ -416,5 +417,5 @@ def _is_repeated(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
 
 
 def host_index(site: Site) -> HostIndex | None:
-    """Return the index of a subscript that is copied for others, too; ``None`` of any other node."""
+    """Return the index that a subscript is the first to copy, of several; ``None`` of any other node."""
     return site.fact(HostIndices).of(site.file, site.twin) if isinstance(site.twin, ast.Subscript) else None

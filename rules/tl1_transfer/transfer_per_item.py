@@ -35,7 +35,7 @@ _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtin
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
-_AGAIN = "`{name}` is copied to the device for each tensor that it indexes; move it there once, before it is used"
+_AGAIN = "`{name}` is copied to the device for each {tensors} that it indexes; move it there once, before it is used"
 _ITEM = "each item of a dataset is moved separately, before a batch is made of it; move the batch in one transfer"
 _BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
 
@@ -114,8 +114,8 @@ class TransferPerItem(Rule):
     comprehension in hot code, where the results are stacked afterwards or fill the rows of a tensor, and `.cpu()` of
     one row of a tensor at a time, by its number or of a loop over the rows.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
-    indexed: each of these copies it there. And moves to a device in `__getitem__` of a dataset, which a loader calls
-    for each item of a batch.
+    indexed: each of these copies it there, and the first is reported. And moves to a device in `__getitem__` of a
+    dataset, which a loader calls for each item of a batch.
 
     ## Why is this slow
     Every copy between host and device has a fixed cost, whatever its size, and a copy to the host waits for the
@@ -218,7 +218,7 @@ class TransferPerItem(Rule):
 
 
 def _copied_again(site: Site, node: cst.Subscript) -> Iterator[Report]:
-    """Report an index on the host that this subscript copies to the device, and others, too."""
+    """Report an index on the host that this subscript copies to the device, and others behind it, too."""
     index = host_index(site)
     if index is None:
         return
@@ -234,7 +234,8 @@ def _copied_again(site: Site, node: cst.Subscript) -> Iterator[Report]:
             assumes=index.doubt,
             imports=imports if moved != index.moved else (),
         )
-    yield Report(node, _AGAIN.format(name=index.name), fix, figure="indexed-by-an-array")
+    tensors = "tensor" if index.count == 1 else f"of {index.count} tensors"
+    yield Report(node, _AGAIN.format(name=index.name, tensors=tensors), fix, figure="indexed-by-an-array")
 
 
 def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
