@@ -32,7 +32,7 @@ _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHOD
 _MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
 _INDEXING = "indexing with a mask"
-_OFTEN = "indexing with one mask {count} times in this line"
+_OFTEN = "indexing with a mask {count} times"
 _KEEP = "keep the mask instead"
 _COPY = "copy the mask to the host and select there, with a single sync"
 _DISTINCT = "find the distinct values once, where the data is created, or in a copy on the host"

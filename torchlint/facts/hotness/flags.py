@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.alike import alike
-from torchlint.facts.code.callers import passed, stores_of
+from torchlint.facts.code.callers import Caller, arguments, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -152,17 +152,17 @@ class Flags:
     def _passed(self, facts: FileFacts, name: ast.Name, binding: Binding, truth: bool) -> Iterator[Bound | None]:
         """The guards that the known callers put on a parameter; a call in the branch itself comes after another."""
         scope = binding.scope
-        callers = self.graph.callers.get(scope, ()) if scope is not None else ()
-        if scope is None or any(starred(caller.call) for caller in callers):
+        calls = self._calls(binding)
+        if scope is None or any(starred(caller.call) for caller, _ in calls):
             yield None
             return
-        if not callers:
+        if not calls:
             yield self.guards.of(UNSET_OPTION) if self._left_at_default(scope, binding, truth) else None
             return
-        for caller in callers:
+        for caller, argument in calls:
             if _follows(facts, name, caller.call):
                 continue
-            given = passed(scope, binding.target, caller) or binding.value
+            given = argument or binding.value
             if given is None:
                 yield None
             else:
@@ -170,17 +170,17 @@ class Flags:
 
     def _counted_by_callers(self, facts: FileFacts, name: ast.Name, number: ast.Constant) -> Bound | None:
         """The guard on one number of a parameter that counts the rounds of a loop around every call."""
-        bindings = self.project.reaching(facts, name).bindings
-        scope = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.PARAM else None
-        callers = self.graph.callers.get(scope, ()) if scope is not None else ()
-        if scope is None or not callers:
-            return None
-        for caller in callers:
-            given = passed(scope, name.id, caller)
-            loop = loop_counted(given, number, caller.facts) if given is not None else None
+        counted = self.project.reaching(facts, name).parameter
+        calls = self._calls(counted) if counted is not None else []
+        for caller, argument in calls:
+            loop = loop_counted(argument, number, caller.facts) if argument is not None else None
             if loop is None or not self.missing.rooted(loop):
                 return None
-        return self.guards.of(ONE_ROUND)
+        return self.guards.of(ONE_ROUND) if calls else None
+
+    def _calls(self, parameter: Binding) -> list[tuple[Caller, ast.expr | None]]:
+        """The known calls of the function that a parameter is of, each with what it passes for it."""
+        return list(arguments(self.graph.callers, parameter.scope, parameter.target))
 
     def _left_at_default(self, scope: Scope, binding: Binding, truth: bool) -> bool:
         """Whether no call in the project, of whatever object, can switch an option on that is off by default."""
