@@ -1608,6 +1608,51 @@ run(batches, name, settings)
     assert frequencies(files) == {"A": U}
 
 
+LOADING = {
+    "with the name of the package": "__import__(f'{__name__}.{name}', fromlist=[None])",
+    "behind a name": "path = __name__ + '.' + name\n    importlib.import_module(path)",
+    "relative": "importlib.import_module('.' + name, package=__package__)",
+    "by format": "importlib.import_module('agents.{}'.format(name))",
+    "with a remainder": "importlib.import_module('agents.%s' % name)",
+    "by a name that is not known": "importlib.import_module(name)",
+    "another package": "importlib.import_module('worlds.%s' % name)",
+    "a text": "importlib.import_module('agents')",
+}
+
+
+@pytest.mark.parametrize("how", LOADING)
+def test_a_package_that_loads_its_modules_by_name_is_connected_with_them(how: str) -> None:
+    files = {
+        "agents/ppo.py": "class Ppo:\n    def loss(self, batch):\n        return f(batch)  # A\n",
+        "agents/__init__.py": f"""
+import importlib, inspect, os
+made = {{}}
+for name in os.listdir("agents"):
+    {LOADING[how]}
+def make(name):
+    return made[name]()
+""",
+        "main.py": """
+from agents import make
+def main():
+    agent = make("ppo")
+    for batch in batches:
+        agent.loss(batch).backward()
+main()
+""",
+    }
+    assert frequencies(files) == {"A": O if how in ("another package", "a text") else U}
+
+
+def test_a_package_whose_list_of_exports_is_computed_hands_on_its_modules() -> None:
+    files = {
+        "agents/ppo.py": "def loss(batch):\n    return f(batch)  # A\n",
+        "agents/__init__.py": "import glob\n__all__ = [path[:-3] for path in glob.glob('*.py')]\n",
+        "main.py": "from agents import *\nfor batch in batches:\n    ppo.loss(batch).backward()\n",
+    }
+    assert frequencies(files) == {"A": U}
+
+
 RANKS = """
 for step, batch in enumerate(batches):
     batch.backward()

@@ -46,6 +46,7 @@ WAYS = {
     "a text of another form names it": "chosen = 'nets.Left, nets.Used'",
     "it is imported by another name": "from nets import Left as Other\nOther()",
     "a text that is not seen names it": "import sys\nimport nets\ngetattr(nets, sys.argv[1])()",
+    "members of a module are listed": "import inspect\nimport nets\ndict(inspect.getmembers(nets))['Le' + 'ft']()",
     "a file names what it loads": "import importlib, sys\ngetattr(importlib.import_module(sys.argv[1]), sys.argv[2])()",
     "a framework makes what a text names": "from hydra.utils import instantiate\ninstantiate({})",
     "code is evaluated": "import sys\nfrom nets import Left\neval(sys.argv[1])",
@@ -61,6 +62,7 @@ MENTIONS = {
     "a class that is dead itself": "class More(Left):\n    pass",
     "a function that is dead": "def other():\n    return Left()",
     "a dictionary of its own": "print(main.__dict__)",
+    "members of an object": "import inspect\nprint(inspect.getmembers(main))",
 }
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from torchlint.facts.code.linking import ANY
+from torchlint.facts.code.loading import LOADING, loaded
 from torchlint.facts.code.model import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -295,6 +296,13 @@ class _Collector:
         assert isinstance(node, ast.Assign)
         for target in node.targets:
             self._targets(scope, target, Bind.ASSIGN, node.value, node)
+            if self.facts.package and isinstance(target, ast.Name) and target.id == "__all__":
+                self._hands_on(node.value)
+
+    def _hands_on(self, names: ast.expr) -> None:
+        """A package whose ``__all__`` is computed may hand on any module beside it, which a star import loads."""
+        if not isinstance(names, (ast.List, ast.Tuple)):
+            self.facts.imports.append(self.facts.module + ANY)
 
     def _ann_assign(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.AnnAssign)
@@ -360,17 +368,6 @@ class _Collector:
             self.facts.imports.append(target)
             self._bind(scope, alias.asname or alias.name, Binding(Bind.IMPORT, node, target=target))
 
-    def _import_by_name(self, given: ast.expr) -> None:
-        """``import_module("agents.ppo")``; of ``import_module(f"agents.{name}")`` any module of the package."""
-        match given:
-            case ast.Constant(value=str(name)):
-                self.facts.imports.append(name)
-            case (
-                ast.JoinedStr(values=[ast.Constant(value=str(begun)), *_])
-                | ast.BinOp(left=ast.Constant(value=str(begun)), op=ast.Add())
-            ) if "." in begun:
-                self.facts.imports.append(begun.rpartition(".")[0] + ANY)
-
     def _absolute(self, node: ast.ImportFrom) -> str:
         """The absolute dotted name of the module that is imported from."""
         if not node.level:
@@ -387,8 +384,8 @@ class _Collector:
         home = scope.function
         home.calls.append(node)
         func = node.func
-        if node.args and getattr(func, "attr", getattr(func, "id", "")) == "import_module":
-            self._import_by_name(node.args[0])
+        if node.args and getattr(func, "attr", getattr(func, "id", "")) in LOADING:
+            self.facts.imports += loaded(self.facts, node, scope)
         if isinstance(func, ast.Attribute) and func.attr in _GROWING and node.args and (name := dotted(func.value)):
             how = "extend" if _GROWING[func.attr]["adds"] == "elements" else func.attr
             home.appends.setdefault(name, []).append((how, node.args[-1]))

@@ -205,6 +205,8 @@ class Live(Fact):
                 return not isinstance(call.args[-1], ast.Constant) and self._is_module(facts, call.args[0])
             case ast.Attribute(attr="__dict__", value=value):
                 return self._is_module(facts, value)
+            case ast.Attribute(attr="getmembers") if isinstance(call, ast.Call) and call.args:
+                return self._is_module(facts, call.args[0])
             case ast.Name(id=name):
                 return name in _RUNS or name in _NAMES
             case ast.Attribute(attr=name):

@@ -222,6 +222,8 @@ class Project(Fact):
             full = self.canonical(facts, f"{base}.{name}")
             if full in self.classes or full in self.functions or full.startswith("torch.") or name in file.top.bindings:
                 return full
+            if full in self.modules and "__all__" in file.top.bindings:
+                return full
         return None
 
     def starred_module(self, facts: FileFacts, module: str) -> str | None:
