@@ -714,6 +714,44 @@ CLASSES = {
         "class A:\n    def __init__(self):\n        self.x, self.y = 1, 'a'\n    def f(self):\n        show(self.y)",
         "string",
     ),
+    "what is restored from a file is what was saved": (
+        "import pickle\nclass A:\n    def __init__(self):\n        self.x = torch.zeros(1)\n"
+        "    def load(self, f):\n        self.x = pickle.load(f)\n    def f(self):\n        show(self.x)",
+        "tensor float32 cpu rank 1",
+    ),
+    "what is only restored": (
+        "import pickle\nclass A:\n    def load(self, f):\n        self.x = pickle.load(f)\n"
+        "    def f(self):\n        show(self.x)",
+        "unknown",
+    ),
+    "a step of a wrapper of the project": (
+        "class W(gym.Wrapper):\n    pass\nobs, *_ = W(make()).step(1)\nshow(obs)",
+        "ndarray",
+    ),
+    "what a wrapper makes of observations": (
+        "class W(gym.ObservationWrapper):\n    def observation(self, observation):\n"
+        "        return torch.as_tensor(observation)\nobs, *_ = W(make()).step(1)\nshow(obs)",
+        "tensor cpu",
+    ),
+    "what a wrapper gets": (
+        "class W(gym.ObservationWrapper):\n    def observation(self, observation):\n        show(observation)",
+        "ndarray",
+    ),
+    "what another class gets under this name": (
+        "class W:\n    def observation(self, observation):\n        show(observation)",
+        "unknown",
+    ),
+    "a step of a wrapper that has its own": (
+        "class W(gym.Wrapper):\n    def step(self, action):\n        return 1, 2.0\n"
+        "obs, reward = W(make()).step(1)\nshow(obs)",
+        "Python number int",
+    ),
+    "rows of which some are None": (
+        "class A:\n    def __init__(self):\n        self.x = []\n    def add(self):\n"
+        "        self.x.append((np.zeros(1), 1))\n        self.x.append((np.zeros(1), None))\n"
+        "    def f(self):\n        show(self.x)",
+        "list (tuple (ndarray float64 rank 1, Python number int))",
+    ),
     "another object's attribute is not self's": (
         "class A:\n    def __init__(self, other):\n        self.x = 1\n        other.x = 'a'\n"
         "    def f(self):\n        show(self.x)",

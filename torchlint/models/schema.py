@@ -136,6 +136,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "removed": Attribute("the version of the library that has it no more"),
         "removes": Attribute("takes elements out of the receiver", kind=bool),
         "reorders": Attribute("changes the order or the values of what is in the receiver", kind=bool),
+        "restores": Attribute("gives back the object that a file or a text of bytes keeps", kind=bool),
         "returns": Attribute(
             "what it returns: the receiver; of a container an element, its elements (``parts``), its keys or a copy; "
             "a number, a truth value, a list, an array, a tensor",

@@ -18,9 +18,11 @@ from torchlint.facts.values.join import HOST, TENSOR, dict_of, join, list_of, tu
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
+from torchlint.models import function_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
+_RESTORING = function_names(restores=True)
 _REGISTERED = (Kind.FUNCTION, Kind.CLASS)
 
 
@@ -77,7 +79,7 @@ class Attributes:
             if is_property(own[0]):
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
-        stores = self._stores(cls, name)
+        stores = self._made(self._stores(cls, name))
         result = join(self._stored(cls, store) for store in stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
@@ -106,6 +108,18 @@ class Attributes:
 
     def _stores(self, cls: str, name: str) -> list[AttributeStore]:
         return [*self._standing(cls, name), *self.outside(cls, name)]
+
+    def _made(self, stores: list[AttributeStore]) -> list[AttributeStore]:
+        """The assignments of an attribute without those that restore what was saved, which others made before."""
+        made = [store for store in stores if not self._restores(store)] if self.ask.guesses else []
+        if not made or len(made) == len(stores):
+            return stores
+        self.ask.guessed = True
+        return made
+
+    def _restores(self, store: AttributeStore) -> bool:
+        value = store.binding.value
+        return isinstance(value, ast.Call) and self.ask.project.qualified(store.scope.file, value.func) in _RESTORING
 
     def _optimised(self, cls: str) -> frozenset[str]:
         """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``.

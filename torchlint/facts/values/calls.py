@@ -26,6 +26,7 @@ from torchlint.facts.values.generated import tokens
 from torchlint.facts.values.handed import returned_at, tree_of
 from torchlint.facts.values.join import (
     HOST,
+    NDARRAY,
     NONE,
     PARTIAL,
     STARRED,
@@ -331,12 +332,27 @@ class CallValues:
         given = self._of_framework(cls, attr)
         if given.known:
             return given
+        if attr in ("step", "reset") and (env := self._of_wrapper(cls, attr, facts.parent.get(node))) != UNKNOWN:
+            return env
         member = self.ask.attribute(cls, attr)
         if member is None:
             return None
         if member.kind in (Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
             return self._called(member, facts, node)
         return self.ask.guess(operators.untyped_method(attr, node, self.ask.knower(facts)))
+
+    def _of_wrapper(self, cls: str, attr: str, use: ast.AST | None) -> Value | None:
+        """What an environment of the project gives by a method of the library that it inherits.
+
+        A wrapper of observations gives what its own method makes of them.
+        """
+        line = self.ask.project.ancestry(cls)
+        env = operators.base_env(line)
+        own = self.ask.project.implementations(cls, "observation") if operators.observes(line) else ()
+        seen = self.ask.returned(own) if own else NDARRAY
+        if seen is None or not env.known:
+            return None if env.known else UNKNOWN
+        return self.ask.guess(spaces.env_method(env, attr, use, seen))
 
     def _own_results(
         self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call

@@ -8,7 +8,8 @@ from dataclasses import replace
 from torchlint.facts.code.model import Binding
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.values.join import TENSOR
+from torchlint.facts.values.join import NDARRAY, TENSOR
+from torchlint.facts.values.operators import observes
 from torchlint.facts.values.signatures import Of, table
 from torchlint.models import Word, protocols
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -45,6 +46,18 @@ def is_input(project: Project, binding: Binding) -> bool:
     owner = binding.scope.method_of if binding.scope is not None else None
     named = binding.target in table()["outputs"]["inputs"]
     return named and owner is not None and project.is_module(owner.dotted)
+
+
+def suggested_for(project: Project, binding: Binding) -> Value:
+    """Return what a parameter is by its name and that of its method: tokens of a module, an observation of a wrapper.
+
+    Unknown for others.
+    """
+    if is_input(project, binding):
+        return of_rows(binding, TENSOR)
+    scope = binding.scope
+    owner = scope.method_of if scope is not None and scope.name == "observation" else None
+    return NDARRAY if owner is not None and observes(project.ancestry(owner.dotted)) else UNKNOWN
 
 
 def of_rows(binding: Binding, value: Value) -> Value:

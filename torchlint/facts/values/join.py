@@ -147,11 +147,18 @@ def _elements(one: Value, other: Value) -> tuple[tuple[str, ...], tuple[Value, .
     if one.keys != other.keys and one.kind is Kind.DICT:
         shared = tuple(key for key in one.keys if key in other.keys)
         pairs = [(one.items[one.keys.index(key)], other.items[other.keys.index(key)]) for key in shared]
-        return shared, tuple(_meet(mine, theirs) for mine, theirs in pairs)
+        return shared, tuple(_part(mine, theirs) for mine, theirs in pairs)
     if len(one.items) != len(other.items):
         return (), ()
     keys = one.keys if one.keys == other.keys else ()
-    return keys, tuple(_meet(mine, theirs) for mine, theirs in zip(one.items, other.items, strict=True))
+    return keys, tuple(_part(mine, theirs) for mine, theirs in zip(one.items, other.items, strict=True))
+
+
+def _part(one: Value, other: Value) -> Value:
+    """A part of a container that is one of two; as in ``join``, ``None`` does not count beside another kind."""
+    if Kind.NONE in (one.kind, other.kind):
+        return other if one.kind is Kind.NONE else one
+    return _meet(one, other)
 
 
 def _mixed(one: Value, other: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 
 from torchlint.facts.code.naming import last_name
@@ -175,6 +176,17 @@ def foreign_instance(name: str) -> Value | None:
         return None
     gym = name.startswith(("gym.", "gymnasium.")) and ".spaces." not in name
     return Value(Kind.ENV if gym or _ENV_CLASS.search(last) else Kind.INSTANCE, name=name)
+
+
+def base_env(line: Iterable[str]) -> Value:
+    """Return the environment of a library from which a class derives, by its bases, unknown if there is none."""
+    bases = (foreign_instance(base) for base in line)
+    return next((base for base in bases if base is not None and base.kind is Kind.ENV), UNKNOWN)
+
+
+def observes(line: Iterable[str]) -> bool:
+    """Return whether a class, by its bases, is a wrapper whose ``observation`` makes what steps give."""
+    return base_env(line).name.endswith("ObservationWrapper")
 
 
 def untyped_method(name: str, node: ast.Call, of: Of) -> Value:

@@ -95,15 +95,15 @@ def env_attribute(env: Value, name: str) -> Value:
     return env if name in ("unwrapped", "env") else UNKNOWN
 
 
-def env_method(env: Value, method: str, use: ast.AST | None) -> Value:
-    """Return what a Gym or Gymnasium environment returns: observations are arrays.
+def env_method(env: Value, method: str, use: ast.AST | None, seen: Value = NDARRAY) -> Value:
+    """Return what a Gym or Gymnasium environment returns: observations are arrays, unless a wrapper makes others.
 
     Of what is only called an environment, a step gives a tuple only where the code takes it apart.
     """
     unpacked = isinstance(use, ast.Assign) and isinstance(use.targets[0], (ast.Tuple, ast.List))
     apart = unpacked or isinstance(use, ast.Subscript)
-    observation = sample(env.items[0]) if env.items else NDARRAY
-    if observation.kind is not Kind.NDARRAY:
+    observation = sample(env.items[0]) if env.items else seen
+    if env.items and observation.kind is not Kind.NDARRAY:
         observation = NDARRAY
     if not returns_arrays(env):
         observation = replace(observation, rank=None)

@@ -24,7 +24,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict
-from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows
+from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows, suggested_for
 from torchlint.facts.values.join import (
     HOST,
     INT,
@@ -413,7 +413,7 @@ class Values(Fact):
             if "classmethod" in scope.decorator_names:
                 return Value(Kind.CLASS, name=owner.dotted, derived=True)
             return self._ask.instance(owner.dotted, derived=True)
-        idle = self.project.unused()
+        idle = self.project.unused() - {scope.file.path}
         self._ask.solver.passing()
         callers = [each for each in calling(self.callers, scope, binding.target) if each.facts.path not in idle]
         known = join([*self._registered(scope, binding.target), *(self._given(scope, binding, c) for c in callers)])
@@ -435,9 +435,8 @@ class Values(Fact):
                 return default
         if known is None and callers:
             return None
-        if is_input(self.project, binding):
-            return self._ask.guess(of_rows(binding, TENSOR))
-        return operators.by_name(binding.target)
+        suggested = suggested_for(self.project, binding)
+        return self._ask.guess(suggested) if suggested.known else operators.by_name(binding.target)
 
     def _registered(self, scope: Scope, name: str) -> Sequence[Value]:
         """The functions and classes that a decorator takes which gives them back: ``@register("ppo")``."""
