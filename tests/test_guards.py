@@ -70,6 +70,11 @@ BODIES = {
     "batch of equal numbers": ("if (x == 0).all():\n{}",),
     "end of a plan": ("if self.i >= len(self.plan):\n{}",),
     "flag of an evaluation": ("if self.is_test:\n{}", "if test_mode:\n{}"),
+    "results of an evaluation": (
+        "eval_scores = judge.ready()\nif eval_scores is not None:\n{}",
+        "evaluation_episodes, n = judge.ready()\nif not evaluation_episodes is None:\n{}",
+        "eval_reward = judge.ready()\nif eval_reward is None:\nreturn\n<{}",
+    ),
     "work that is seldom due": ("score = judge.evaluate_if_necessary(k)\nif score is not None:\n{}",),
     "full list": (
         "if len(self.kept) == n:\n{}\nself.kept.clear()",

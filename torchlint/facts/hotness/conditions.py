@@ -26,6 +26,7 @@ _FINITE = method_names(tests="finite")
 _FINDING = last_names(finds=True)
 _FOLDING = frozenset({"any", "all"})
 _EVALUATION = Word("flag of an evaluation")
+_EVALUATED = Word("results of an evaluation")
 
 
 def is_debug_flag(node: ast.expr) -> bool:
@@ -48,6 +49,26 @@ def is_debug_flag(node: ast.expr) -> bool:
 def is_evaluation_flag(node: ast.expr) -> bool:
     """Return whether an expression is a flag that says that nothing is learnt now: ``if self.is_test:``."""
     return isinstance(node, (ast.Name, ast.Attribute)) and _EVALUATION.fits(last_name(node))
+
+
+def is_evaluated(test: ast.expr) -> bool:
+    """Return whether a test is for results of an evaluation that are there: ``evaluation_scores is not None``."""
+    match test:
+        case ast.UnaryOp(
+            op=ast.Not(), operand=ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[other])
+        ):
+            return is_none(other) and _EVALUATED.fits(name)
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[other]):
+            return is_none(other) and _EVALUATED.fits(name)
+    return False
+
+
+def lacks_evaluation(test: ast.expr) -> bool:
+    """Return whether a test is for results of an evaluation that are not there: ``evaluation_scores is None``."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[other]):
+            return is_none(other) and _EVALUATED.fits(name)
+    return False
 
 
 def logger_flag(node: ast.expr) -> str | None:

@@ -32,6 +32,7 @@ from torchlint.facts.hotness.conditions import (
     counts_ends,
     is_debug_flag,
     is_ended,
+    is_evaluated,
     is_evaluation_flag,
     is_filled,
     is_finite,
@@ -44,6 +45,7 @@ from torchlint.facts.hotness.conditions import (
     is_reset,
     is_there,
     is_uniform,
+    lacks_evaluation,
     tests_for,
     was_due,
 )
@@ -211,6 +213,12 @@ GUARDS = (
     Guard("value out of range", _ONCE, "a test on both sides: `i < 0 or i >= n`", tests=(_when(is_out_of_range),)),
     END_OF_EPISODE,
     Guard("flag of an evaluation", _EPISODE, "a flag for an evaluation", tests=(_when(is_evaluation_flag),)),
+    Guard(
+        "results of an evaluation",
+        _EPISODE,
+        "a test for results of an evaluation, which are there only after one",
+        tests=(_when(is_evaluated), _unless(lacks_evaluation)),
+    ),
     Guard("full buffer", _EPISODE, "a method that returns whether a buffer is full", tests=(Test(is_full),)),
     Guard("batch of equal numbers", _EPISODE, "a batch with nothing to learn from", tests=(_when(is_uniform),)),
     Guard("end of a plan", _EPISODE, "a position at the end of a sequence", tests=(_when(is_past_end),)),
