@@ -12,14 +12,20 @@ from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts, walk
+from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.rule import UNKNOWN
 from torchlint.rule.site import Site
 
 _CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
 _CONTEXT_MAKERS = frozenset({"contextmanager", "asynccontextmanager"})
 _MODAL = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "RReLU", "Transformer", "MultiheadAttention")
+_SWITCHES = frozenset(
+    {"train", "eval", "requires_grad_", "super", "isinstance", "hasattr", "getattr", "values", "items"}
+)
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
 
@@ -30,6 +36,7 @@ class Switching(Fact):
     project: Project
     graph: CallGraph
     networks: Networks
+    values: Values
     _readers: bool | None = field(default=None)
 
     def switches(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -51,6 +58,16 @@ class Switching(Fact):
         owner = function.method_of
         own = function.name in ("train", "eval") and owner is not None and self.project.is_module(owner.dotted)
         return own or _is_context(function)
+
+    def sets(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether ``net.train(mode)`` is the method of every module, in a function that does more than switch.
+
+        A class of the project may take something else under this name: a batch, or a number of steps.
+        """
+        value = self.values.of(facts, call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
+        if any(self.project.method(cls, "train") for cls in value.name.split("|")):
+            return False
+        return not all(last_name(each.func) in _SWITCHES for each in facts.scope_of(call).function.calls)
 
     def on_change(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a switch runs only where the mode is the other one: ``if not net.training: net.train()``."""
@@ -109,6 +126,12 @@ def _says_false(call: ast.Call) -> bool:
 def hands_mode_on(site: Site) -> bool:
     """Return whether the node is in a context manager, or in a module's own ``train`` or ``eval``."""
     return site.fact(Switching).hands_on(site.file, site.twin)
+
+
+def sets_mode(site: Site, call: cst.Call) -> bool:
+    """Return whether ``net.train(mode)`` sets the mode of a module, in a function that does more than switch."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(Switching).sets(site.file, twin)
 
 
 def only_on_change(site: Site, call: cst.Call) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
 
-from ._switching import hands_mode_on, mode_matters, only_on_change, switches_mode
+from ._switching import hands_mode_on, mode_matters, only_on_change, sets_mode, switches_mode
 
 _ADVICE = "set the mode once, before acting or learning, or not at all"
 
@@ -100,12 +100,13 @@ class ModeTogglePerStep(Rule):
         match site.node:
             case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value="train" | "eval" as method))) as call:
                 if (
-                    _is_switch(call, method)
+                    _is_switch(site, call, method)
                     and _is_module(site, module)
                     and not hands_mode_on(site)
                     and not only_on_change(site, call)
                 ):
-                    text = f"`{method}()` walks through all submodules on every step; {_ADVICE}"
+                    shown = f"{method}(...)" if call.args else f"{method}()"
+                    text = f"`{shown}` walks through all submodules on every step; {_ADVICE}"
                     level = Level.NOTE if mode_matters(site, module) else Level.WARNING
                     yield Report(call, text, shared=" ({count} such calls in this {where})", level=level)
             case cst.With(items=items):
@@ -124,13 +125,15 @@ def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Itera
         yield Report(context, text, level=Level.WARNING if known else Level.NOTE)
 
 
-def _is_switch(call: cst.Call, method: str) -> bool:
-    """``train()`` and ``eval()``; a mode that someone else chose is passed on, and is their switch."""
+def _is_switch(site: Site, call: cst.Call, method: str) -> bool:
+    """``train()`` and ``eval()``; a mode that someone else chose is their switch where it is only passed on."""
     match call.args:
         case []:
             return True
         case [cst.Arg(value=cst.Name(value="True" | "False"), star="")]:
             return method == "train"
+        case [cst.Arg(keyword=None | cst.Name(value="mode"), star="")]:
+            return method == "train" and sets_mode(site, call)
     return False
 
 
