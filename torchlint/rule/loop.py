@@ -109,12 +109,14 @@ class Picked:
         single: the elements are single numbers as far as is known, not rows of several environments.
         prepared: something that it reads was computed from several tensors at once, before the loop.
         ahead: how many sums, products and the like need nothing of an earlier round: before the loop they are one each.
+        paired: one of these takes elements of two tensors.
     """
 
     carried: bool = False
     single: bool = False
     prepared: bool = False
     ahead: int = 0
+    paired: bool = False
 
 
 @dataclass(frozen=True, slots=True)

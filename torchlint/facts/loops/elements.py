@@ -19,7 +19,9 @@ from torchlint.late import dataclass
 from torchlint.models import function_names
 from torchlint.rule import Kind, Picked, Value
 
-_READING = frozenset({"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone"})
+_READING = frozenset(
+    {"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone", "mean", "sum"}
+)
 _KEEPING = frozenset(
     {"append", "insert", "appendleft", "detach", "float", "long", "int", "to", "cpu", "unsqueeze", "squeeze"}
 )
@@ -136,11 +138,13 @@ class Elements(Fact):
         alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
         if not carried and not (alone and tensors):
             return None
+        ahead, paired = _ahead(parts, carrying)
         return Picked(
             carried=carried,
             single=bool(tensors) and all(value.rank == 1 for value in tensors),
             prepared=any(self._is_prepared(facts, part) for part in reads if isinstance(part, ast.Subscript)),
-            ahead=_ahead(parts, carrying),
+            ahead=ahead,
+            paired=paired,
         )
 
     def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
@@ -153,13 +157,14 @@ class Elements(Fact):
         bindings = self.project.reaching(facts, node.value).bindings
         values = [binding.value for binding in bindings if isinstance(binding.value, ast.BinOp)]
         return any(
-            len({part.id for part in walk(value) if isinstance(part, ast.Name) and self._is_tensor(facts, part)}) > 1
+            len({part.id for part in walk(value) if isinstance(part, ast.Name) and self._may_be_tensor(facts, part)})
+            > 1
             for value in values
             if any(isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Add, ast.Sub)) for part in walk(value))
         )
 
-    def _is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
-        return self.values.of(facts, node).kind is Kind.TENSOR
+    def _may_be_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
+        return self.values.of(facts, node).kind in (Kind.TENSOR, Kind.UNKNOWN)
 
     def _is_arithmetic(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call computes with elements or keeps them: it runs no network and no code of the project."""
@@ -189,16 +194,26 @@ class Elements(Fact):
         if not any(self._is_element(facts, part) for part in reads):
             return False
         for part in reads:
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and (part.id in names or places):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 before = self.project.rounds(facts, part, loop).before
                 if part.id in names and any(binding.stmt is stmt for binding in before):
                     return True
-                if any(binding.value is not None and among(binding.value, places) for binding in before):
-                    return True  # ``last`` of ``found[i] = x[i] + last``, ``last = found[i]``
-            if isinstance(part, ast.Subscript) and isinstance(first_index(part), ast.BinOp):
+                if any(self._hands_on(facts, binding.value, stmt, places) for binding in before):
+                    return True
+            if isinstance(part, ast.Subscript) and isinstance(_column(part) or first_index(part), ast.BinOp):
                 if among(part.value, (place.value for place in places)):
                     return True
         return False
+
+    def _hands_on(self, facts: FileFacts, value: ast.expr | None, stmt: ast.stmt, places: Sequence[ast.expr]) -> bool:
+        """Whether a round gives the next one what a statement has set: ``last = found[i].clone()``, ``last = gae``."""
+        if value is None:
+            return False
+        value = _bare(value)
+        if isinstance(value, ast.Name):
+            binding = self.project.reaching(facts, value).only
+            return binding is not None and binding.stmt is stmt
+        return among(value, places)
 
     def _is_joined(self, facts: FileFacts, grown: ast.expr) -> bool:
         """Whether the function joins what a list holds into one tensor: ``torch.stack(tuple(returns))``."""
@@ -236,8 +251,24 @@ class Elements(Fact):
         return isinstance(stmt.targets[0].slice, ast.Name) and isinstance(stmt.value, (ast.BinOp, ast.IfExp))
 
 
-def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> int:
-    """How many operations on elements read neither what goes from round to round nor what is computed from it."""
+def _bare(value: ast.expr) -> ast.expr:
+    """What is copied or detached: ``x`` of ``x.clone()`` and ``x.data``."""
+    while True:
+        match value:
+            case ast.Call(func=ast.Attribute(value=inner, attr="clone" | "detach"), args=[]):
+                value = inner
+            case ast.Attribute(value=inner, attr="data"):
+                value = inner
+            case _:
+                return value
+
+
+def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> tuple[int, bool]:
+    """How many operations on elements need nothing of an earlier round, and whether one takes two elements.
+
+    Factors of one product, and terms of one sum, may be taken in any order: ``discount * last * mask[i]`` has one such
+    operation.
+    """
     stmts = [part for part in parts if isinstance(part, (ast.Assign, ast.AugAssign))]
     late = [target for stmt in carrying for target in _set_by(stmt)]
     while True:
@@ -247,8 +278,44 @@ def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> int:
             break
         late += new
     made = [target for stmt in stmts if _takes(stmt.value) for target in _set_by(stmt)]
-    operations = (part for part in parts if isinstance(part, ast.BinOp) and not _reads_any(part, late))
-    return sum(_takes(operation) or _reads_any(operation, made) for operation in operations)
+    count, paired = 0, False
+    for operations, operands in _chains(parts):
+        free = [each for each in operands if not _reads_any(each, late)]
+        elements = sum(_takes(each) or _reads_any(each, made) for each in free)
+        if elements:
+            run = sum(_takes(each) or _reads_any(each, [*late, *made]) for each in operations)
+            count += run - (len(operands) - len(free))
+            paired = paired or elements > 1
+    return count, paired
+
+
+def _chains(parts: Sequence[ast.AST]) -> Iterator[tuple[list[ast.BinOp], list[ast.expr]]]:
+    """The operations and factors of each product, those and the terms of each sum, others with their two sides."""
+    inner = {side for part in parts if isinstance(part, ast.BinOp) for side in _sides(part) if _continues(part, side)}
+    for part in parts:
+        if isinstance(part, ast.BinOp) and part not in inner:
+            operations: list[ast.BinOp] = []
+            operands: list[ast.expr] = []
+            todo: list[ast.expr] = [part]
+            while todo:
+                each = todo.pop()
+                if isinstance(each, ast.BinOp) and (each is part or each in inner):
+                    operations.append(each)
+                    todo += _sides(each)
+                else:
+                    operands.append(each)
+            yield operations, operands
+
+
+def _sides(node: ast.BinOp) -> tuple[ast.expr, ast.expr]:
+    return node.left, node.right
+
+
+def _continues(node: ast.BinOp, side: ast.expr) -> bool:
+    """Whether a side of a product is a product, or one of a sum a sum."""
+    return isinstance(side, ast.BinOp) and any(
+        isinstance(node.op, ops) and isinstance(side.op, ops) for ops in ((ast.Mult,), (ast.Add, ast.Sub))
+    )
 
 
 def _added(stmt: ast.AST) -> tuple[ast.expr, ast.expr] | None:
