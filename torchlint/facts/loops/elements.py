@@ -22,6 +22,7 @@ from torchlint.rule import Kind, Picked, Value
 _READING = frozenset(
     {"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone", "mean", "sum"}
 )
+_COMPUTING = _READING - {"item", "clone"} | {"float", "long", "int"}
 _KEEPING = frozenset(
     {"append", "insert", "appendleft", "detach", "float", "long", "int", "to", "cpu", "unsqueeze", "squeeze"}
 )
@@ -122,6 +123,7 @@ class Elements(Fact):
             return None
         reads = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and _is_read(part)]
         found = [value for part in reads if (value := self._part(facts, part)) is not None]
+        rows = [part for part in reads if isinstance(part, ast.Name) and self._is_element(facts, part)]
         if any(value.kind is Kind.NDARRAY for value in found):
             return None
         filled = any(self._is_filled(facts, stmt) for stmt in loop.body)
@@ -138,7 +140,7 @@ class Elements(Fact):
         alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
         if not carried and not (alone and tensors):
             return None
-        ahead, paired = _ahead(parts, carrying)
+        ahead, paired = _ahead(parts, carrying, rows)
         return Picked(
             carried=carried,
             single=bool(tensors) and all(value.rank == 1 for value in tensors),
@@ -263,11 +265,11 @@ def _bare(value: ast.expr) -> ast.expr:
                 return value
 
 
-def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> tuple[int, bool]:
+def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt], rows: Sequence[ast.expr]) -> tuple[int, bool]:
     """How many operations on elements need nothing of an earlier round, and whether one takes two elements.
 
     Factors of one product, and terms of one sum, may be taken in any order: ``discount * last * mask[i]`` has one such
-    operation.
+    operation. ``rows`` are names of elements.
     """
     stmts = [part for part in parts if isinstance(part, (ast.Assign, ast.AugAssign))]
     late = [target for stmt in carrying for target in _set_by(stmt)]
@@ -277,7 +279,7 @@ def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> tuple[int,
         if not new:
             break
         late += new
-    made = [target for stmt in stmts if _takes(stmt.value) for target in _set_by(stmt)]
+    made = [*rows, *(target for stmt in stmts if _takes(stmt.value) for target in _set_by(stmt))]
     count, paired = 0, False
     for operations, operands in _chains(parts):
         free = [each for each in operands if not _reads_any(each, late)]
@@ -286,7 +288,13 @@ def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt]) -> tuple[int,
             run = sum(_takes(each) or _reads_any(each, [*late, *made]) for each in operations)
             count += run - (len(operands) - len(free))
             paired = paired or elements > 1
-    return count, paired
+    calls = (part for part in parts if isinstance(part, ast.Call) and _computes(part) and not _reads_any(part, late))
+    return count + sum(_takes(call.func) or _reads_any(call.func, made) for call in calls), paired
+
+
+def _computes(call: ast.Call) -> bool:
+    """Whether a call is a method that computes something new of an element: ``x[i].clamp(max=1.0)``."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _COMPUTING
 
 
 def _chains(parts: Sequence[ast.AST]) -> Iterator[tuple[list[ast.BinOp], list[ast.expr]]]:
