@@ -85,6 +85,37 @@ def test_an_exemption_is_named_where_it_holds(name: str, text: str) -> None:
     assert [f"({name})" in reason for reason in found.reasons] == [True]
 
 
+EVALUATED = {
+    "at intervals": ("evaluate", "if i % 1000 == 0:\n        {}(env)", Frequency.ONCE),
+    "at intervals, and alone by another program": (
+        "evaluate",
+        "if i % 1000 == 0:\n        {0}(env)\nif alone:\n    {0}(env)",
+        Frequency.ONCE,
+    ),
+    "at intervals that say so, by a name that does not": (
+        "roll",
+        "if i % eval_every == 0:\n        {}(env)",
+        Frequency.ONCE,
+    ),
+    "at any intervals, by a name that does not say so": ("roll", "if i % 1000 == 0:\n        {}(env)", Frequency.STEP),
+    "by a name that does not say so, and elsewhere": (
+        "roll",
+        "if i % eval_every == 0:\n        {0}(env)\nif alone:\n    {0}(env)",
+        Frequency.STEP,
+    ),
+    "in each round": ("evaluate", "{}(env)", Frequency.STEP),
+}
+
+
+@pytest.mark.parametrize(("name", "calls", "expected"), EVALUATED.values(), ids=EVALUATED)
+def test_steps_of_a_function_that_evaluates_at_intervals_are_no_rollout(
+    name: str, calls: str, expected: Frequency
+) -> None:
+    evaluation = f"def {name}(env):\n    for _ in y:\n        g(1)\n        env.step(1)\n"
+    code = Code(f"{evaluation}for i in y:\n    env.step(0)\n    {calls.format(name)}\n")
+    assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
+
+
 @pytest.mark.parametrize(("made", "expected"), [("cls(env)", Frequency.ONCE), ("env", Frequency.STEP)])
 def test_a_second_constructor_that_tries_its_environment_out_is_no_rollout(made: str, expected: Frequency) -> None:
     body = f"        g(1)\n        env.step(1)\n        return {made}\n"

@@ -610,7 +610,7 @@ a = A()
 while True:
     env.step(a.upd(1))
 """,
-    "an evaluation under an interval": """
+    "an evaluation in each round": """
 def evaluate(env):
     for i in range(10):
         while True:
@@ -619,8 +619,7 @@ def act(x):
     return g(x)  # S0
 for i in range(100):
     loss(b).backward()
-    if i % 1000 == 0:
-        evaluate(env)
+    evaluate(env)
 """,
     "a function by another name": """
 def act(x):

@@ -99,6 +99,17 @@ def in_handler(facts: FileFacts, node: ast.AST) -> bool:
     return any(isinstance(parent, ast.ExceptHandler) for _, parent in facts.climb(node, *OUTSIDE))
 
 
+def awaits_error(facts: FileFacts, node: ast.AST, error: str) -> bool:
+    """Return whether a node is in the body of a ``try`` of its function that has a handler for an error, by name."""
+    for child, parent in facts.climb(node, *OUTSIDE):
+        if isinstance(parent, ast.Try) and child in parent.body:
+            kinds = [handler.type for handler in parent.handlers]
+            caught = [each for kind in kinds for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]
+            if any(isinstance(each, ast.Name) and each.id == error for each in caught):
+                return True
+    return False
+
+
 def unconditional(top: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of an expression or a simple statement that run whenever it runs."""
     todo = [top]

@@ -57,6 +57,7 @@ _FOLDED = last_names("builtins", folds=True)
 _NOTHING = last_names("builtins", about=True)
 _TEXT = last_names("builtins", text=True)
 _MOVING = method_names(moves=("device", "given"))
+_FINDING = last_names(finds=True)
 _TESTING = method_names(tests=("finite", "nonfinite"))
 
 
@@ -262,6 +263,8 @@ class Data:
         statistic = axis is None or (many and isinstance(axis, ast.Constant) and isinstance(axis.value, int))
         if last in _SIZED:
             yield Use.SIZE
+        elif last in _FINDING:
+            yield Use.HOST  # how many places it finds depends on the data
         elif isinstance(spot.facts.parent.get(call), ast.Expr):
             yield Use.HOST  # it writes into an array: ``np.copyto(self.rewards[i], reward)``
         elif last in _ARRAYS or (last in _REDUCING and statistic):

@@ -13,11 +13,12 @@ from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.around import around, enclosing_loop
 from torchlint.facts.hotness.beginnings import TRAINER
-from torchlint.facts.hotness.intervals import shows_at_intervals
+from torchlint.facts.hotness.intervals import is_interval, shows_at_intervals
 from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
 from torchlint.models import Word, last_names
 
+_EVALUATION = Word("evaluation")
 _MAKES_ENV = Word("maker of an environment")
 _SHOWS = Word("function that shows or saves")
 _REQUEST = Word("answer to a request")
@@ -158,9 +159,7 @@ class Shown:
         if scope not in self.known:
             self.known[scope] = False  # what only calls itself is not shown
             # In the order of the calls, because in a circle the answer depends on which is asked first.
-            homes = dict.fromkeys(
-                caller.facts.scope_of(caller.call).function for caller in self.graph.callers.get(scope, ())
-            )
+            homes = dict.fromkeys(home for home, _ in _calls(self.graph, scope))
             homes.pop(scope, None)
             self.known[scope] = (
                 bool(homes)
@@ -168,6 +167,39 @@ class Shown:
                 and all(home.kind == "function" and (_SHOWS.fits(home.name) or self._function(home)) for home in homes)
             )
         return self.known[scope]
+
+
+class Evaluations:
+    """Finds the functions that a program runs at the intervals at which it evaluates what it has learned."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        """Take the call graph."""
+        self.graph = graph
+        self.known: dict[Scope, bool] = {}
+
+    def holds(self, scope: Scope) -> bool:
+        """Return whether every known call of a function is made at such intervals, and there is one.
+
+        Of a function that evaluates by its name one call at an interval of any kind is enough: others are for programs
+        that evaluate alone.
+        """
+        if scope not in self.known:
+            self.known[scope] = False  # what only calls itself is not due
+            own = scope.kind == "function" and scope not in self.graph.runs
+            calls = _calls(self.graph, scope) if own else []
+            if _EVALUATION.fits(scope.name):
+                self.known[scope] = any(
+                    at_intervals(home, call, is_interval) or self.holds(home) for home, call in calls
+                )
+            else:
+                due = [at_intervals(home, call) or self.holds(home) for home, call in calls]
+                self.known[scope] = bool(due) and all(due)
+        return self.known[scope]
+
+
+def _calls(graph: CallGraph, scope: Scope) -> list[tuple[Scope, ast.Call]]:
+    """The known calls of a function, each with the function that makes it."""
+    return [(caller.facts.scope_of(caller.call).function, caller.call) for caller in graph.callers.get(scope, ())]
 
 
 def makes_object(scope: Scope) -> bool:
@@ -195,11 +227,11 @@ def starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     return among(step.func.value, (reset.value for reset in resets if reset.lineno < step.lineno))
 
 
-def at_intervals(scope: Scope, node: ast.AST) -> bool:
+def at_intervals(scope: Scope, node: ast.AST, shows: Callable[[ast.expr], bool] = shows_at_intervals) -> bool:
     """Return whether a node runs only at the intervals at which a program shows what it has learned."""
     child = node
     for current in around(scope, node):
-        if isinstance(current, ast.If) and child in current.body and shows_at_intervals(current.test):
+        if isinstance(current, ast.If) and child in current.body and shows(current.test):
             return True
         child = current
     return False

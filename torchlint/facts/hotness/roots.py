@@ -29,6 +29,7 @@ from torchlint.facts.hotness.exemptions import (
     SHOWS,
     TRIAL,
     TRIES_OUT,
+    Evaluations,
     Exemption,
     Shown,
     at_intervals,
@@ -195,12 +196,13 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
         fresh = kind == STEP and (makes_object(scope) or starts_over(step, reset[scope]))
         todo.append((scope, step, kind, fresh, own))
+    evaluations = Evaluations(receivers.graph)
     seen: dict[tuple[Scope, str, bool], set[Receiver]] = {}
     while todo:
         scope, call, kind, fresh, cls = todo.pop()
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
-        if at_intervals(scope, call):
+        if at_intervals(scope, call) or (kind == STEP and evaluations.holds(scope)):
             roots.exempt[call] = AT_INTERVALS
             continue
         exempt = _exempts_loop(scope, loop, programs) if loop is not None else None
