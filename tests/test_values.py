@@ -746,6 +746,30 @@ CLASSES = {
         "obs, reward = W(make()).step(1)\nshow(obs)",
         "Python number int",
     ),
+    "an alias of types": (
+        "class A:\n    pass\nclass B:\n    pass\nBoth = A | B\nMany = list[Both]\ndef f(x: Many):\n    show(x[0])",
+        "instance code.A|code.B",
+    ),
+    "a variable of types with a bound": (
+        "from typing import TypeVar\nclass A:\n    pass\nT = TypeVar('T', bound='A')\ndef f(x: T):\n    show(x)",
+        "instance code.A",
+    ),
+    "a variable of types with choices": (
+        "from typing import TypeVar\nT = TypeVar('T', int, bool)\ndef f(x: T):\n    show(x)",
+        "Python number",
+    ),
+    "an alias of itself": ("Tree = dict[str, 'Tree']\ndef f(x: Tree):\n    show(x)", "dict"),
+    "a name that is no alias of types": ("Size = 3\ndef f(x: Size):\n    show(x)", "unknown"),
+    "a list whose elements are replaced": (
+        "class A:\n    def __init__(self):\n        self.x = [1]\n    def f(self, n):\n        self.x[:] = [2, n]\n"
+        "        show(self.x)\nA().f(3)",
+        "list (Python number int)",
+    ),
+    "a list that shows no elements, with a promise": (
+        "class A:\n    pass\nclass P:\n    def __init__(self, x: list[A]):\n        self.x = x\n"
+        "class Q(P):\n    def f(self):\n        show(self.x)\nP(list(make()))",
+        "list (instance code.A)",
+    ),
     "rows of which some are None": (
         "class A:\n    def __init__(self):\n        self.x = []\n    def add(self):\n"
         "        self.x.append((np.zeros(1), 1))\n        self.x.append((np.zeros(1), None))\n"

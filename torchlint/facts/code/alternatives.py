@@ -14,10 +14,11 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import AttributeStore, Bind, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import Reaching
 from torchlint.late import dataclass
 
 _MOST = 8
-_Place = tuple[FileFacts, ast.expr]
+_Place = tuple[FileFacts, "ast.expr | str"]
 _PLAIN = (ast.Name, ast.Attribute, ast.IfExp, ast.Subscript)
 
 
@@ -80,11 +81,10 @@ class Alternatives(Fact):
             return [(facts, each) for each in table.values] if isinstance(table, ast.Dict) else None
         if (name := self.project.qualified(facts, node)) is not None:
             file, last = self._module_of(name)
-            bindings = file.top.bindings.get(last, ()) if file is not None else ()
-            values = [each.value for each in bindings if each.how is Bind.ASSIGN and not each.path and each.value]
-            return [(file, each) for each in values] if file is not None and len(values) == len(bindings) else None
+            found = Reaching(tuple(file.top.bindings.get(last, ())), file.top) if file is not None else None
+            return [(file, each) for each in _meant(found)] if file is not None and found is not None else None
         if isinstance(node, ast.Name):
-            return [(facts, each) for each in self.project.reaching(facts, node).values] or None
+            return [(facts, each) for each in _meant(self.project.reaching(facts, node))] or None
         return self._kept(facts, node) if isinstance(node, ast.Attribute) else None
 
     def _kept(self, facts: FileFacts, node: ast.Attribute) -> list[_Place] | None:
@@ -115,12 +115,18 @@ class Alternatives(Fact):
             if isinstance(node, ast.IfExp):
                 todo[:0] = [(facts, node.body), (facts, node.orelse)]
                 continue
-            name = self.project.qualified(facts, node)
-            names = (name,) if name is not None and name.startswith("torch.") else self.of(facts, node)
+            name = self.project.canonical(facts, node) if isinstance(node, str) else self.project.qualified(facts, node)
+            torch = name is not None and name.startswith("torch.")
+            names = (name,) if torch and name is not None else () if isinstance(node, str) else self.of(facts, node)
             if not names or len(found) > _MOST:
                 return ()
             found.update(dict.fromkeys(names))
         return tuple(found)
+
+
+def _meant(reach: Reaching) -> tuple[ast.expr | str, ...]:
+    """What a name may be: the expressions that are assigned to it, or what is imported under it."""
+    return reach.values or reach.imported
 
 
 def _values(stores: Iterable[tuple[FileFacts, AttributeStore]]) -> list[_Place] | None:

@@ -276,8 +276,9 @@ class _Collector:
             elif isinstance(node, ast.Starred):
                 todo.append((node.value, path))
             elif isinstance(node, ast.Subscript) and value is not None and (name := dotted(node.value)):
-                whole = how is Bind.ASSIGN and not path and not isinstance(node.slice, ast.Slice)
-                scope.function.appends.setdefault(name, []).append(("item" if whole else "unknown", value))
+                whole = how is Bind.ASSIGN and not path
+                added = ("extend" if isinstance(node.slice, ast.Slice) else "item") if whole else "unknown"
+                scope.function.appends.setdefault(name, []).append((added, value))
                 if whole and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
                     scope.function.keyed.setdefault(name, []).append((node.slice.value, value))
 

@@ -63,6 +63,15 @@ class Reaching:
         found = tuple((each.value, each.path) for each in plain if each.value is not None)
         return found if len(found) == len(self.bindings) else ()
 
+    @property
+    def imported(self) -> tuple[str, ...]:
+        """All that imports bind a name to, by dotted name; none where something else than an import may bind it."""
+        return (
+            tuple(each.target for each in self.bindings)
+            if all(each.how is Bind.IMPORT for each in self.bindings)
+            else ()
+        )
+
     def comes_with(self, other: Reaching) -> bool:
         """Return whether each statement that may give another name its value gives this one a value, too."""
         own = {each.stmt for each in self.bindings if each.how is Bind.ASSIGN}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project, is_external_module
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, STRING, TENSOR, join, list_of, tuple_of
@@ -36,6 +37,8 @@ _PLAIN = {
 
 # What stands around the type of a field and says more than the type.
 _AROUND = frozenset({"Final", "Annotated", "ClassVar", "NotRequired", "Required", "ReadOnly"})
+# How many aliases of aliases are followed.
+_DEEPEST = 8
 _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 
 
@@ -49,13 +52,15 @@ def is_typed_dict(project: Project, value: Value) -> bool:
 class Annotations:
     """Reads annotations with the names of a project."""
 
-    __slots__ = ("_known", "instance", "project")
+    __slots__ = ("_aliases", "_depth", "_known", "instance", "project")
 
     def __init__(self, project: Project, instance: Callable[[str], Value]) -> None:
         """``instance`` gives the value of an instance of a class of the project."""
         self.project = project
         self.instance = instance
         self._known: dict[ast.expr, Value] = {}
+        self._aliases: dict[ast.expr, Value] = {}
+        self._depth = 0
 
     def read(self, facts: FileFacts, node: ast.expr) -> Value:
         """Return the value that an annotation promises."""
@@ -77,8 +82,8 @@ class Annotations:
             return NONE
         if isinstance(node, ast.Subscript):
             return self._generic(facts, node)
-        name = self.project.qualified(facts, node) or ""
-        return self._annotated(name)
+        found = self._annotated(self.project.qualified(facts, node) or "")
+        return found if found.known else self._alias(facts, node)
 
     def _annotated(self, name: str) -> Value:
         if name in _PLAIN:
@@ -92,6 +97,45 @@ class Annotations:
         if tensordicts.is_class(name):
             return tensordicts.TENSORDICT
         return Value(Kind.MODULE, name=name, derived=True) if is_external_module(name) else UNKNOWN
+
+    def _alias(self, facts: FileFacts, node: ast.expr) -> Value:
+        """What a name promises that is an alias of types, or a variable of types with a bound."""
+        where, said = self._said(facts, node)
+        if where is None or said is None or (isinstance(said, ast.Call) and self._is_filled_in(facts, node)):
+            return UNKNOWN
+        if said in self._aliases or self._depth == _DEEPEST:
+            return self._aliases.get(said, UNKNOWN)
+        self._aliases[said] = UNKNOWN  # an alias may name itself: ``Tree = dict[str, "Tree"]``
+        self._depth += 1
+        self._aliases[said] = self._meaning(where, said)
+        self._depth -= 1
+        return self._aliases[said]
+
+    def _said(self, facts: FileFacts, node: ast.expr) -> tuple[FileFacts | None, ast.expr | None]:
+        """What a file assigns to the name that an annotation is, and the file."""
+        value = self.project.reaching(facts, node).value if isinstance(node, ast.Name) else None
+        if value is not None:
+            return facts, value
+        module, _, last = (self.project.qualified(facts, node) or "").rpartition(".")
+        file = self.project.modules.get(module)
+        bound = file.top.bindings.get(last, ()) if file is not None else ()
+        return file, bound[0].value if len(bound) == 1 and bound[0].how is Bind.ASSIGN else None
+
+    def _is_filled_in(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether other classes derive from the one around an annotation, and say what its variables of types are."""
+        classes = (
+            [each for each in facts.ancestors(node) if isinstance(each, ast.ClassDef)] if node in facts.parent else []
+        )
+        return any(facts.scope_of(each.body[0]).dotted in self.project.children for each in classes)
+
+    def _meaning(self, facts: FileFacts, said: ast.expr) -> Value:
+        match said:
+            case ast.Subscript() | ast.BinOp(op=ast.BitOr()):
+                return self.read(facts, said)
+            case ast.Call(func=func, args=[_, *choices], keywords=named) if last_name(func) == "TypeVar":
+                bound = [keyword.value for keyword in named if keyword.arg == "bound"]
+                return join([self.read(facts, each) for each in bound or choices]) or UNKNOWN
+        return UNKNOWN
 
     def _generic(self, facts: FileFacts, node: ast.Subscript) -> Value:
         library, _, head = (self.project.qualified(facts, node.value) or "").rpartition(".")

@@ -14,7 +14,7 @@ from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.containers import displayed, element_of
-from torchlint.facts.values.join import HOST, TENSOR, dict_of, join, list_of, tuple_of
+from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
@@ -201,8 +201,16 @@ class Attributes:
         if isinstance(value, ast.Name) and not store.binding.path and store.binding.annotation is None:
             given = self._given(cls, store.scope, value)
             if given:
-                return join(self.ask.value(facts, node) for facts, node in given)
+                passed = join(self.ask.value(facts, node) for facts, node in given)
+                return self._promised(passed, store) if passed is not None and passed.kind is Kind.LIST else passed
         return self.ask.solver.ask((store.scope.file, store.binding))
+
+    def _promised(self, passed: Value, store: AttributeStore) -> Value | None:
+        """A list that is passed, with the elements that the annotation of the parameter promises, if it shows none."""
+        if passed.element.known:
+            return passed
+        promised = self.ask.solver.ask((store.scope.file, store.binding))
+        return replace(passed, items=contents(passed, promised)) if promised is not None else None
 
     def _given(self, cls: str, scope: Scope, name: ast.Name) -> list[tuple[FileFacts, ast.expr]]:
         """What is passed for a parameter of the constructor of a base where it makes objects of a class.
