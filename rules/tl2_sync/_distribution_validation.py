@@ -10,7 +10,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.nesting import main_block
+from torchlint.facts.code.nesting import awaits_error, main_block
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -44,6 +44,7 @@ BEFORE = {
 """Qualified names of the classes, each with the number of positional arguments before ``validate_args``."""
 
 _OWNERS = ("torch.distributions.Distribution", "torch.distributions.distribution.Distribution", *BEFORE)
+_ERROR = "ValueError"
 _SETTER = "set_default_validate_args"
 
 
@@ -58,6 +59,11 @@ def constructor(site: Site, call: cst.Call) -> str | None:
         return chosen[0]
     twin = site.expression(call)
     return (site.fact(Project).constructor(site.file, twin.func) or None) if isinstance(twin, ast.Call) else None
+
+
+def wants_validation(site: Site) -> bool:
+    """Return whether the node is in a ``try`` with a handler for what validation raises."""
+    return awaits_error(site.file, site.twin, _ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +133,10 @@ class ProgramEntries(Fact):
         return sum(self._building[path] for path in paths)
 
     def excepts(self, entries: Iterable[ProgramEntry]) -> bool:
-        """Return whether a comment in these programs names the rule, because some validation is wanted."""
+        """Return whether validation is wanted in these programs: a comment names the rule, or its error is caught."""
         paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
-        return any(b"TL205" in self.project.files[path].source.utf8 for path in paths)
+        files = [self.project.files[path] for path in paths]
+        return any(b"TL205" in facts.source.utf8 or self._catches(facts) for facts in files)
 
     def _programs(self) -> list[ProgramEntry]:
         if self._entries is None:
@@ -147,6 +154,15 @@ class ProgramEntries(Fact):
         """The files of the project that a file imports."""
         found = (self.project.names.imported(facts.path, dotted) for dotted in facts.links)
         return (file for file in found if file is not None)
+
+    def _catches(self, facts: FileFacts) -> bool:
+        """Whether a file builds a distribution where it waits for what validation raises."""
+        if _ERROR.encode() not in facts.source.utf8:
+            return False
+        calls = facts.nodes(ast.Call)
+        return any(
+            self.project.qualified(facts, call.func) in BEFORE and awaits_error(facts, call, _ERROR) for call in calls
+        )
 
     def _count(self, facts: FileFacts) -> int:
         if b"torch" not in facts.source.utf8:

@@ -62,7 +62,13 @@ def nearby(site: Site, names: frozenset[str]) -> bool:
 
 
 def _calls_one_of(site: Site, function: Scope, names: frozenset[str]) -> bool:
-    return any(site.fact(Project).qualified(function.file, call.func) in names for call in function.calls)
+    """Whether a function calls one of these functions, or of these methods of anything."""
+    qualified = site.fact(Project).qualified
+    return any(
+        qualified(function.file, call.func) in names
+        or (isinstance(call.func, ast.Attribute) and call.func.attr in names)
+        for call in function.calls
+    )
 
 
 def _other_end(function: Scope) -> list[Scope]:

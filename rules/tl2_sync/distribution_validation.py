@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Option, Report, Rule, Site
 from torchlint.rule.build import expression, with_keyword
 
-from ._distribution_validation import BEFORE, ProgramEntries, constructor, says
+from ._distribution_validation import BEFORE, ProgramEntries, constructor, says, wants_validation
 
 # Files that the message of a fix names.
 _NAMED = 2
@@ -147,7 +147,7 @@ class DistributionValidation(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call that builds a distribution with the default validation, where the default is on."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.calls.is_plain(call):
+        if not isinstance(call, cst.Call) or not site.calls.is_plain(call) or wants_validation(site):
             return
         built = constructor(site, call) or ""
         if built not in BEFORE or says(site, call, built) or not site.fact(ProgramEntries).validates(site.file):

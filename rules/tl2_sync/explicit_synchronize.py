@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.models import function_names
+from torchlint.models import function_names, names
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 
 from ._explicit_synchronize import clocked, copies_aside, nearby, shares_memory, timed
 
 _WAITS = function_names(waits="queue")
 # What a wait is needed for: a clock that is read, a capture, a copy between streams.
-_CLOCKS = function_names(clock=True)
+_CLOCKS = names(clock=True)
 _CAPTURES = frozenset({"torch.cuda.CUDAGraph", "torch.cuda.graph", "torch.cuda.make_graphed_callables"})
 _STREAMS = frozenset({"torch.cuda.Stream", "torch.cuda.stream", "torch.cuda.current_stream"})
 _MEMORY = frozenset(
