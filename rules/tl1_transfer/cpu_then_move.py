@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from torchlint.rule.convert import Conversion
 
 _ANY_DTYPE = frozenset({"zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"})
-_CREATORS = _ANY_DTYPE | {"full", "full_like", "arange"}
+# What another device may round otherwise.
+_SPACED = frozenset({"linspace", "logspace"})
+_CREATORS = _ANY_DTYPE | _SPACED | {"full", "full_like", "arange"}
 _STAR_IS_SIZE = frozenset({"zeros", "ones", "empty"})
 _KEPT_OUT = frozenset({"out", "pin_memory", "layout", "requires_grad", "names"})
 _ARANGE_DTYPES = frozenset({"int32", "int64", "float32", "float64"})
@@ -86,8 +88,9 @@ class CpuThenMove(Rule):
     ## What it does
     Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange` and the `*_like` functions whose result is moved or cast
     in the same expression: `.to(device)`, `.cuda()`, `.to(dtype)`, `.float()`, `.long()`, `.bool()` and so on, also
-    several in a row and with `.unsqueeze(0)` or `[None]` between them. A move in the next statement that uses
-    the tensor counts too, also under an `if`: `zeros = zeros.cuda()`; no fix is offered there.
+    several in a row and with `.unsqueeze(0)` or `[None]` between them; `linspace` and `logspace` that are moved. A move
+    in the next statement that uses the tensor counts too, also under an `if`: `zeros = zeros.cuda()`; no fix is offered
+    there.
 
     The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`.
 
@@ -113,7 +116,8 @@ class CpuThenMove(Rule):
     with `out=`, `pin_memory=`, `layout=` or `requires_grad=`, or when the argument of `.to` is not proven to be a
     device or a dtype. `.to(**options)` becomes `torch.zeros(n, **options)` for zeros, ones and `empty`: that `options`
     holds nothing but a dtype and a device is proven, or the fix says that it assumes it. `arange` over what is not
-    proven to be integers is moved only as an unsafe fix, since an accelerator may round other numbers differently.
+    proven to be integers, `linspace` and `logspace` are moved only as an unsafe fix, since an accelerator may round
+    other numbers differently.
 
     ## When to ignore it
     In code that runs seldom. Random tensors (`torch.randn(...)`, `torch.rand_like(...)`) are left alone: another
@@ -165,6 +169,9 @@ class CpuThenMove(Rule):
         if not steps:
             yield from _moved_elsewhere(site, call, creator)
             return
+        constant = all(site.values.is_constant(arg.value) for arg in call.args)
+        if creator in _SPACED and (constant or all(step.device is None for step in steps)):
+            return  # what is to be kept (TL401), or a cast of what was computed
         old = links[-1].node
         fix = None
         if not site.compiling.scripted() and (keywords := _keywords_handed(site, call, creator, links)) is not None:
@@ -176,7 +183,8 @@ class CpuThenMove(Rule):
             new = in_place_of(old, on_top(_folded(call, steps), views))
             imports = missing if any(link.name in CAST_DTYPES for link in links) else ()
             message = f"Give {_keywords(steps)} to torch.{creator}"
-            change = (Change.ROUNDING,) if creator == "arange" and _arange_rounds(site, call, steps) else ()
+            rounds = creator in _SPACED or (creator == "arange" and _arange_rounds(site, call, steps))
+            change = (Change.ROUNDING,) if rounds else ()
             fix = Fix(message, ((old, new),), change, _doubt(site, call, creator, steps), imports)
         dtype = site.values.of(call).dtype
         idle = all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
@@ -284,6 +292,8 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
         return False
     if not casts or creator in _ANY_DTYPE:
         return True
+    if creator in _SPACED:
+        return False
     if len(casts) > 1 or keyword_of(call, "dtype") is not None or casts[0] is None:
         return False
     if creator == "arange":

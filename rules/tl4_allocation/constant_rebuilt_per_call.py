@@ -202,7 +202,7 @@ class ConstantRebuiltPerCall(Rule):
         elif fill is not None and (copied or not changed):
             message = f"`{name}` copies the same number on every call{waits}; `{fill.text}` {better}"
             yield Report(node, message, _fill(node, fill), level=level, figure="floor-64" if copied else "offset-64")
-        elif changed or is_accumulated(site, node):
+        elif changed or (name not in _RANGES and is_accumulated(site, node)):
             return
         elif copied:
             message = "the same constant is copied to the device on every call, a GPU sync each; keep it in a buffer"
