@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Option, Report, Rule, Site
-from torchlint.rule.build import expression, with_keyword
+from torchlint.rule.build import expression, source, with_keyword
 
 from ._distribution_validation import BEFORE, ProgramEntries, constructor, says, wants_validation
 
 # Files that the message of a fix names.
 _NAMED = 2
+_ASSUMES = "`{what}` holds the parameters of the distribution alone"
 _ONCE = Option[bool](
     "once", True, "where several calls validate, the fix sets the default where the program begins, not at each call"
 )
@@ -147,7 +148,11 @@ class DistributionValidation(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call that builds a distribution with the default validation, where the default is on."""
         call = site.node
-        if not isinstance(call, cst.Call) or not site.calls.is_plain(call) or wants_validation(site):
+        if (
+            not isinstance(call, cst.Call)
+            or not (_is_spread(call) or site.calls.is_plain(call))
+            or wants_validation(site)
+        ):
             return
         built = constructor(site, call) or ""
         if built not in BEFORE or says(site, call, built) or not site.fact(ProgramEntries).validates(site.file):
@@ -162,6 +167,7 @@ class DistributionValidation(Rule):
             message="pass `validate_args=False`",
             replace=((call, with_keyword(call, "validate_args", expression("False"))),),
             may_change=(Change.VALIDATION,),
+            assumes=_ASSUMES.format(what=source(call.args[0].value)) if _is_spread(call) else "",
         )
         programs = site.fact(ProgramEntries)
         entries = programs.running(site.file)
@@ -181,3 +187,11 @@ class DistributionValidation(Rule):
             in_files=tuple(part for _, part in parts if part is not own),
             instead=here,
         )
+
+
+def _is_spread(call: cst.Call) -> bool:
+    """Whether a call hands all parameters of a distribution on at once: ``Normal(*parameters)``."""
+    match call.args:
+        case [cst.Arg(star="*", value=cst.Name() | cst.Attribute() | cst.Subscript())]:
+            return True
+    return False
