@@ -43,9 +43,9 @@ _TENSOR_ONLY = frozenset(
     masked_select addmm bmm index_add index_fill type_as detach_
     """.split()
 )
-# What iteration gives over methods that nothing but modules have.
 # Methods of tensors that count without an argument, as ``x.size(0)`` does with one.
 _COUNTING = frozenset({"numel", "dim"})
+# What iteration gives over methods that nothing but modules have.
 _OF_MODULES = {"parameters": TENSOR, "named_parameters": tuple_of(STRING, TENSOR)}
 # Methods that tensors share with modules alone, which have no operators.
 _OF_COMPUTED = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "int", "contiguous"})
