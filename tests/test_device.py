@@ -102,6 +102,16 @@ def test_events_belong_to_the_line_that_caused_them(ledger: Ledger) -> None:
     assert record.waiting == {"aten::_local_scalar_dense": 1}
 
 
+@pytest.mark.parametrize(("data", "reads"), [("[x[0], x[1]]", 2), ("[[x[0]], [1.0]]", 1), ("x", 0), ("[1.0, 2.0]", 0)])
+def test_tensors_in_a_list_are_read_one_by_one_where_it_becomes_a_tensor(ledger: Ledger, data: str, reads: int) -> None:
+    x = torch.ones(2, device=DEVICE)
+    given = eval(data, {"x": x})
+    ledger.lines.clear()
+    torch.as_tensor(given)
+    read = [record.waiting.get("aten::_local_scalar_dense", 0) for record in ledger.lines.values()]
+    assert sum(read) == reads
+
+
 def test_tensors_say_that_they_lie_on_the_device(ledger: Ledger) -> None:
     x = torch.zeros(2, device=0)
     view = x.detach()[1:]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torchlint import cst
-from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Report, Rule
+from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Report, Rule
 from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, module_for, on_top, source, with_keyword
 from torchlint.rule.convert import FLOATING, LEGACY_CONSTRUCTORS, legacy_dtype, move_after
 
@@ -24,6 +24,7 @@ _KEYWORDS = frozenset({"data", "dtype", "device"})
 _PLACED = frozenset({"dtype", "device"})
 _CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", *LEGACY_CONSTRUCTORS})
 _ITEM_CONSTRUCTORS = _CONSTRUCTORS | {"torch.from_numpy"}
+_READ = "{name}(...) reads each tensor of a list back, one after the other: `torch.stack` joins them where they are"
 _CURE = "Make one array of the list first"
 _BETTER = "make one array first, torch.as_tensor(np.array(...))"
 _SEQUENCES = frozenset({Kind.LIST, Kind.TUPLE})
@@ -48,6 +49,34 @@ def train(policy, optimizer, replay, updates):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+"""
+
+_TOTALS = """\
+import torch
+from torch import nn
+
+
+class Policy(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.heads = nn.ModuleList(nn.Linear(17, 4) for _ in range(8)).to(device)
+
+    def update(self, obs, optimizer):
+        outputs = [head(obs) for head in self.heads]
+        loss = sum(output.square().mean() for output in outputs)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return means([output.detach() for output in outputs])
+
+
+def means(outputs: list[torch.Tensor]):
+    return {line}
+
+
+def train(policy, optimizer, batches):
+    for obs in batches:
+        policy.update(obs, optimizer)
 """
 
 
@@ -97,10 +126,12 @@ class TensorFromListOfArrays(Rule):
 
     ## What it does
     Finds `torch.tensor(arrays)`, `torch.as_tensor(arrays)` and `torch.FloatTensor(arrays)` on a list or comprehension
-    that is proven to hold arrays, and `torch.stack([torch.tensor(a) for a in arrays])`.
+    that is proven to hold arrays, and `torch.stack([torch.tensor(a) for a in arrays])`. Also `torch.tensor(numbers)`
+    on a list of tensors that hold one number each, where these may be on an accelerator.
 
     ## Why is this slow
-    PyTorch reads a list element by element, each number as a Python object. NumPy copies whole arrays.
+    PyTorch reads a list element by element, each number as a Python object. NumPy copies whole arrays. A tensor in the
+    list is read back like with `item()`, and the host waits for the accelerator each time; `torch.stack` does not.
 
     ## Example
     ```python
@@ -121,10 +152,10 @@ class TensorFromListOfArrays(Rule):
     otherwise: arrays with an axis of length zero keep their shape, which PyTorch cuts short, and are refused beside
     arrays of another shape, of which PyTorch drops all elements; arrays of objects are refused; a single array of a
     foreign byte order is refused; and integers above 2**53 are rounded to a floating dtype once, which PyTorch does by
-    way of float64.
+    way of float64. There is no fix for lists of tensors: `torch.stack` keeps their device and their graph.
 
     ## When to ignore it
-    For a handful of short arrays in code that runs seldom. Lists of numbers and of tensors are not reported. The fix
+    For a handful of short arrays in code that runs seldom. Lists of numbers are not reported. The fix
     writes `np.array`, for `np.stack` is slower on short rows.
 
     ## Measured
@@ -169,14 +200,26 @@ class TensorFromListOfArrays(Rule):
             workload="collate(states)",
             inputs=(Input("frames", Kind.NDARRAY, (8, 84, 84), "uint8"),),
         ),
+        Example(
+            name="means-of-8",
+            source=_TOTALS.format(line="torch.tensor([output.mean() for output in outputs])"),
+            fixed=_TOTALS.format(line="torch.stack([output.mean() for output in outputs])"),
+            setup="outputs = list(rows.to(device))",
+            workload="means(outputs)",
+            inputs=(Input("rows", Kind.TENSOR, (8, 256, 4)),),
+            by_hand=True,
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
-        """Report a constructor on a list of arrays, and a stack of tensors made from arrays."""
+        """Report a constructor on a list of arrays, or of tensors of one number, and a stack of tensors of arrays."""
         call = site.node
         if not isinstance(call, cst.Call) or not call.args or not site.calls.is_plain(call):
             return
         name = site.names.of(call.func) or ""
+        if _reads_each(site, call, name):
+            yield Report(call, _READ.format(name=name), figure="means-of-8")
+            return
         case = _stack(site, call) if name == "torch.stack" else _sequence(site, call, name)
         if case is None:
             return
@@ -193,6 +236,19 @@ class TensorFromListOfArrays(Rule):
         yield Report(
             old, f"{case.name}(...) converts a list of arrays element by element: {_BETTER}", fix, figure=_figure(case)
         )
+
+
+def _reads_each(site: Site, call: cst.Call, name: str) -> bool:
+    """Whether a constructor is given a list of tensors that may be on an accelerator, and reads one after the other."""
+    data = site.calls.argument(call, 0, "data")
+    if name not in _CONSTRUCTORS or data is None or not site.device.may_be_cuda():
+        return False
+    if isinstance(data, cst.List) and len(data.elements) == 1:
+        return False  # one number that is read (TL203)
+    value = site.values.of(data)
+    held = value.element if value.kind is Kind.LIST else None
+    single = held is not None and held.kind is Kind.TENSOR and held.rank == 0
+    return single and held is not None and held.device is not Device.CPU
 
 
 def _figure(case: _Case) -> str | tuple[str, ...]:

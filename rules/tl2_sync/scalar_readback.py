@@ -191,7 +191,7 @@ class ScalarReadback(Rule):
     level = Level.NOTE
     trigger = Call(*NUMBERS) | Method("item") | Found(TensorsListed)
     least = Frequency.UPDATE
-    yields_to = ("TL201", "TL206", "TL611")
+    yields_to = ("TL104", "TL201", "TL206", "TL611")
     cuda_only = True
     fixable = True
     may_change = (Change.ORDER, Change.MEMORY)

@@ -85,6 +85,7 @@ def _from_data(make: Any, counting: CountingMode) -> Any:
         if device is not None and wanted is None:
             return make(data, *args, device=device, **kwargs)
         grad = kwargs.pop("requires_grad", False)
+        _read_each(data)
         with counting.making(Place.PINNED if pinned else Place.HOST):
             made = make(data, *args, device=HOST, **kwargs)
         if wanted is not None and (wanted is Place.DEVICE) != lies_on_device(made):
@@ -92,6 +93,14 @@ def _from_data(make: Any, counting: CountingMode) -> Any:
         return made.requires_grad_() if grad else made
 
     return from_data
+
+
+def _read_each(data: Any) -> None:
+    """Read back the tensors of one number in a list, as torch does below what a mode sees."""
+    if not isinstance(data, torch.Tensor):
+        for tensor in tensors_in((data,)):
+            if lies_on_device(tensor) and tensor.numel() == 1:
+                tensor.item()
 
 
 def _new_tensor(make: Any) -> Any:
