@@ -770,6 +770,44 @@ CLASSES = {
         "class Q(P):\n    def f(self):\n        show(self.x)\nP(list(make()))",
         "list (instance code.A)",
     ),
+    "an element of a list of modules": (
+        "class A(nn.Module):\n    def __init__(self):\n        self.x = nn.ModuleList([nn.Linear(1, 2)]).cuda()\n"
+        "    def forward(self, y):\n        for net in self.x:\n            show(net)",
+        "module cuda torch.nn.Linear",
+    ),
+    "an element of a list of modules that grows": (
+        "class A(nn.Module):\n    def __init__(self):\n        self.x = nn.ModuleList()\n"
+        "        self.x.append(nn.Linear(1, 2))\n    def forward(self, y):\n        show(self.x[0](y))",
+        "tensor",
+    ),
+    "modules of two classes in a list": (
+        "class A(nn.Module):\n    def __init__(self):\n        self.x = nn.ModuleList([nn.Linear(1, 2)])\n"
+        "        self.x.append(nn.ReLU())\n    def forward(self, y):\n        show(self.x[0])",
+        "module torch.nn.Linear|torch.nn.ReLU",
+    ),
+    "a list of modules that something else fills": (
+        "class A(nn.Module):\n    def __init__(self, x):\n        self.x = nn.ModuleList(x)\n"
+        "    def forward(self, y):\n        show(self.x[0])",
+        "module torch.nn.Module",
+    ),
+    "a slice of a list of modules": (
+        "x = nn.ModuleList([nn.Linear(1, 2)])\nshow(x[1:])",
+        "list (module torch.nn.Linear)",
+    ),
+    "a module of a dict of these": (
+        "x = nn.ModuleDict({'a': nn.Linear(1, 2)})\nfor net in x.values():\n    show(net)",
+        "module torch.nn.Linear",
+    ),
+    "a module of a dict that is filled": (
+        "class A(nn.Module):\n    def __init__(self):\n        self.x = nn.ModuleDict()\n"
+        "        self.x['a'] = nn.Linear(1, 2)\n    def forward(self, k):\n        show(self.x[k])",
+        "module torch.nn.Linear",
+    ),
+    "a name of a dict of modules": (
+        "x = nn.ModuleDict({'a': nn.Linear(1, 2)})\nfor name in x:\n    show(name)",
+        "unknown",
+    ),
+    "a part of a sequence of modules": ("x = nn.Sequential(nn.Linear(1, 2), nn.Tanh())\nshow(x[0](y))", "tensor"),
     "rows of which some are None": (
         "class A:\n    def __init__(self):\n        self.x = []\n    def add(self):\n"
         "        self.x.append((np.zeros(1), 1))\n        self.x.append((np.zeros(1), None))\n"

@@ -298,6 +298,8 @@ def _holds_tensor(site: Site, value: cst.BaseExpression) -> bool:
     known = site.values.of(value)
     if known.kind is Kind.TENSOR:
         return not (known.rank == 0 and known.device is Device.CPU)
+    if isinstance(value, cst.Tuple):
+        return any(_holds_tensor(site, element.value) for element in value.elements)
     return known.kind is Kind.UNKNOWN and _reads_masked(site, value)
 
 

@@ -13,7 +13,7 @@ from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding,
 from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
-from torchlint.facts.values.containers import displayed, element_of
+from torchlint.facts.values.containers import displayed, element_of, plain
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
@@ -85,7 +85,7 @@ class Attributes:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if not result.known and name in self._optimised(cls):
             return _MODULE
-        if result.kind in (Kind.LIST, Kind.DICT):
+        if result.kind in (Kind.LIST, Kind.DICT, Kind.MODULE):
             grown = self._grown(cls, name, result)
             told = result.kind is Kind.DICT and any(store.binding.annotation is not None for store in stores)
             result = _promised(result, grown) if told and grown is not None else grown
@@ -268,6 +268,8 @@ class Attributes:
 
     def _filled(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str = "", attr: str = "") -> Value | None:
         """A list or dict with what functions put into it under these names; of objects of a class, where it is one."""
+        if value.kind is Kind.MODULE:
+            return self._with_modules(value, places, cls, attr)
         if value.kind is Kind.DICT:
             return self._keyed(value, places, cls)
         elements: list[Value | None] = list(value.items)
@@ -279,6 +281,15 @@ class Attributes:
             return value
         element = join(elements)
         return list_of(element, nonempty=value.nonempty) if element is not None else None
+
+    def _with_modules(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str, attr: str) -> Value | None:
+        """A container of modules with what functions put into it, whatever the name or the place."""
+        bare = plain(replace(value, items=()))
+        if bare.kind is Kind.MODULE:
+            return value
+        filled = self._filled(Value(bare.kind, items=value.items), places, cls, attr)
+        held = join(filled.items) if filled is not None else None
+        return None if filled is None else replace(value, items=(held,) if held is not None and held.known else ())
 
     def _added(self, scope: Scope, name: str) -> Iterator[Value | None]:
         return (self._one_added(scope, how, node) for how, node in scope.appends.get(name, ()))

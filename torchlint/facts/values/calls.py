@@ -21,7 +21,15 @@ from torchlint.facts.values.annotations import is_typed_dict
 from torchlint.facts.values.arrays import mapped, ndarray_method
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.batches import BatchItems, moves_item
-from torchlint.facts.values.containers import LOADERS, container_method, element_of, generator_of, named_items
+from torchlint.facts.values.containers import (
+    GIVING,
+    LOADERS,
+    container_method,
+    element_of,
+    generator_of,
+    named_items,
+    plain,
+)
 from torchlint.facts.values.generated import tokens
 from torchlint.facts.values.handed import returned_at, tree_of
 from torchlint.facts.values.join import (
@@ -216,6 +224,7 @@ class CallValues:
         if source.kind is Kind.ENV or (not source.known and self._called_env(func.value)):
             given = spaces.env_method(source, func.attr, facts.parent.get(node))
             return given if spaces.returns_arrays(source) else self.ask.guess(given)
+        source = plain(source) if func.attr in GIVING else source
         if source.kind in (Kind.LIST, Kind.DICT, Kind.SIZE):
             return container_method(func.attr, source, node, of)
         if source == tensordicts.TENSORDICT:

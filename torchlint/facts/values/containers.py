@@ -9,12 +9,20 @@ from dataclasses import replace
 from torchlint.facts.code.model import Bind, Binding
 from torchlint.facts.values.join import BOOL, FLOAT, HOST, INT, NONE, NUMBER, STRING, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.signatures import Of, starred
-from torchlint.models import function_names
-from torchlint.rule import UNKNOWN, Kind, Value
+from torchlint.models import function_names, last_names
+from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 GENERATOR = "types.GeneratorType"
 LOADERS = function_names(loads="batches")
 """Names of torch's loader; the only item of such a value, if any, is what iteration gives."""
+
+
+HOLDING = last_names("torch.nn", holds="modules")
+"""Last names of the classes of torch that hold modules."""
+GIVING = frozenset({"values", "items", "get", "pop"})
+"""The methods of a dict that give what it holds."""
+ANY_MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
+"""A module of a class that is not known."""
 
 
 def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
@@ -85,8 +93,22 @@ def generator_of(element: Value) -> Value:
     return Value(Kind.INSTANCE, name=GENERATOR, items=(element,)) if element != UNKNOWN else UNKNOWN
 
 
+def plain(source: Value) -> Value:
+    """Return a list or dict in place of a container of modules; other values as they are.
+
+    What it holds may be any module where it is not known.
+    """
+    last = source.name.rpartition(".")[2] if source.kind is Kind.MODULE and source.name.startswith("torch.nn.") else ""
+    if last not in HOLDING:
+        return source
+    held = source.items[0] if source.items else ANY_MODULE
+    held = replace(held, device=source.device) if held.device is Device.UNKNOWN else held
+    return Value(Kind.DICT, items=(held,)) if last == "ModuleDict" else list_of(held)
+
+
 def element_of(source: Value) -> Value:
     """Return what iteration over a value yields."""
+    source = plain(source)
     if source.kind in (Kind.LIST, Kind.TUPLE):
         return source.element
     if source.kind is Kind.TENSOR:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from torchlint.facts.values.containers import ANY_MODULE, HOLDING, element_of
 from torchlint.facts.values.dtypes import floating, typed
-from torchlint.facts.values.join import TENSOR, tuple_of
+from torchlint.facts.values.join import TENSOR, join, tuple_of
 from torchlint.facts.values.ranks import broadcast
-from torchlint.facts.values.signatures import Of, device_of, operands, rules, table
+from torchlint.facts.values.signatures import Of, device_of, operands, rules, starred, table
 from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
@@ -66,8 +67,27 @@ def made_module(name: str, call: ast.Call, of: Of) -> Value:
     """Return a module of ``torch.nn``; one that may not reduce its losses says so, and one that has no bias."""
     if any(keyword.arg == "bias" and _is_false(of(keyword.value)) for keyword in call.keywords):
         return Value(Kind.MODULE, name=name, literal=UNBIASED)
+    if (held := _held(name, call, of)).kind is Kind.MODULE:
+        return Value(Kind.MODULE, name=name, items=(held,))
     reduced = loss_value(name, call, of, Device.UNKNOWN).rank == 0
     return Value(Kind.MODULE, name=name, literal=None if reduced or not name.endswith("Loss") else "none")
+
+
+def _held(name: str, call: ast.Call, of: Of) -> Value:
+    """The modules that a container is given, of a class that is not known where they have nothing in common.
+
+    Unknown for other modules, and for a container that is given none.
+    """
+    last = name.rpartition(".")[2]
+    if not call.args or last not in HOLDING:
+        return UNKNOWN
+    given = [UNKNOWN] if starred(call) else [of(argument) for argument in call.args]
+    if last == "ModuleList":
+        given = [element_of(given[0])]
+    elif last == "ModuleDict":
+        given = list(given[0].items) or [UNKNOWN]
+    held = join(given)
+    return held if held is not None and held.kind is Kind.MODULE else ANY_MODULE
 
 
 def _is_false(value: Value) -> bool:

@@ -23,7 +23,7 @@ from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
-from torchlint.facts.values.containers import element_of, makes_dict
+from torchlint.facts.values.containers import element_of, makes_dict, plain
 from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows, suggested_for
 from torchlint.facts.values.join import (
     HOST,
@@ -269,7 +269,7 @@ class Values(Fact):
         return operators.listed([self._ask.value(facts, e) for e in node.elts])
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
-        source, index = self._ask.known(facts, node.value), node.slice
+        source, index = plain(self._ask.known(facts, node.value)), node.slice
         if source.kind in (Kind.TENSOR, Kind.NDARRAY):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
             known = [None if operators.is_slice(part) else self._ask.known(facts, part) for part in parts]
@@ -375,7 +375,7 @@ class Values(Fact):
             value = operators.unpack(value, step)
         if how is Bind.ELEMENT and not value.known and moves_itself(self._ask, facts, binding):
             return self._ask.guess(HOST)
-        if value.kind in (Kind.LIST, Kind.DICT) and how is Bind.ASSIGN:
+        if value.kind in (Kind.LIST, Kind.DICT, Kind.MODULE) and how is Bind.ASSIGN:
             return self._attributes.grown(facts, binding, value)
         return value
 
