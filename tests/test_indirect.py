@@ -499,7 +499,7 @@ while True:
     "parts of a ModuleList": """
 class Net(nn.Module):
     def forward(self, x):
-        return g(x)  # S0
+        return g(x)  # I0
 class Big(nn.Module):
     def __init__(self):
         super().__init__()
