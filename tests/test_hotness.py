@@ -1644,6 +1644,22 @@ main()
     assert frequencies(files) == {"A": O if how in ("another package", "a text") else U}
 
 
+@pytest.mark.parametrize("how", ["import_module('..losses')", "import_module('..losses', package=__package__)"])
+def test_two_dots_of_a_module_that_is_loaded_lead_to_the_package_above(how: str) -> None:
+    files = {
+        "pkg/losses.py": "def ppo(batch):\n    return f(batch)  # A\n",
+        "pkg/__init__.py": "",
+        "pkg/agents/__init__.py": "",
+        "pkg/agents/base.py": f"""
+import importlib
+def loss(name, batch):
+    return getattr(importlib.{how}, name)(batch)
+""",
+        "main.py": "from pkg.agents.base import loss\nfor batch in batches:\n    loss('ppo', batch).backward()\n",
+    }
+    assert frequencies(files) == {"A": U}
+
+
 def test_a_package_whose_list_of_exports_is_computed_hands_on_its_modules() -> None:
     files = {
         "agents/ppo.py": "def loss(batch):\n    return f(batch)  # A\n",

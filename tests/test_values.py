@@ -759,7 +759,7 @@ CLASSES = {
         "Python number",
     ),
     "an alias of itself": ("Tree = dict[str, 'Tree']\ndef f(x: Tree):\n    show(x)", "dict"),
-    "a name that is no alias of types": ("Size = 3\ndef f(x: Size):\n    show(x)", "unknown"),
+    "a name that is not an alias of types": ("Size = 3\ndef f(x: Size):\n    show(x)", "unknown"),
     "a list whose elements are replaced": (
         "class A:\n    def __init__(self):\n        self.x = [1]\n    def f(self, n):\n        self.x[:] = [2, n]\n"
         "        show(self.x)\nA().f(3)",

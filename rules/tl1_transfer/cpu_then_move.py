@@ -169,9 +169,8 @@ class CpuThenMove(Rule):
         if not steps:
             yield from _moved_elsewhere(site, call, creator)
             return
-        constant = all(site.values.is_constant(arg.value) for arg in call.args)
-        if creator in _SPACED and (constant or all(step.device is None for step in steps)):
-            return  # what is to be kept (TL401), or a cast of what was computed
+        if creator in _SPACED and _left_alone(site, call, steps):
+            return
         old = links[-1].node
         fix = None
         if not site.compiling.scripted() and (keywords := _keywords_handed(site, call, creator, links)) is not None:
@@ -279,6 +278,11 @@ def _converted(site: Site, call: cst.Call, torch: str) -> tuple[list[Link], list
             steps.append(step)
             end = len(links)
     return links[:end], steps
+
+
+def _left_alone(site: Site, call: cst.Call, steps: Sequence[Conversion]) -> bool:
+    """Whether evenly spaced numbers are to be kept (TL401), or only cast, which is no second creation."""
+    return all(step.device is None for step in steps) or all(site.values.is_constant(arg.value) for arg in call.args)
 
 
 def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:

@@ -246,9 +246,10 @@ def _reads_each(site: Site, call: cst.Call, name: str) -> bool:
     if isinstance(data, cst.List) and len(data.elements) == 1:
         return False  # one number that is read (TL203)
     value = site.values.of(data)
-    held = value.element if value.kind is Kind.LIST else None
-    single = held is not None and held.kind is Kind.TENSOR and held.rank == 0
-    return single and held is not None and held.device is not Device.CPU
+    if value.kind is not Kind.LIST:
+        return False
+    held = value.element
+    return held.kind is Kind.TENSOR and held.rank == 0 and held.device is not Device.CPU
 
 
 def _figure(case: _Case) -> str | tuple[str, ...]:

@@ -108,6 +108,7 @@ class ProgramEntries(Fact):
     _imported: dict[str, frozenset[str]] = field(default_factory=dict)
     _entries: list[ProgramEntry] | None = field(default=None)
     _building: dict[str, int] | None = field(default=None)
+    _wanting: dict[str, bool] = field(default_factory=dict)
 
     def validates(self, facts: FileFacts) -> bool:
         """Return whether no program that runs a file sets the default to anything but a plain ``True``.
@@ -135,8 +136,7 @@ class ProgramEntries(Fact):
     def excepts(self, entries: Iterable[ProgramEntry]) -> bool:
         """Return whether validation is wanted in these programs: a comment names the rule, or its error is caught."""
         paths = frozenset[str]().union(*(self._reached(entry.file) for entry in entries))
-        files = [self.project.files[path] for path in paths]
-        return any(b"TL205" in facts.source.utf8 or self._catches(facts) for facts in files)
+        return any(self._wants(self.project.files[path]) for path in paths)
 
     def _programs(self) -> list[ProgramEntry]:
         if self._entries is None:
@@ -154,6 +154,12 @@ class ProgramEntries(Fact):
         """The files of the project that a file imports."""
         found = (self.project.names.imported(facts.path, dotted) for dotted in facts.links)
         return (file for file in found if file is not None)
+
+    def _wants(self, facts: FileFacts) -> bool:
+        """Whether a file says that some validation is wanted."""
+        if facts.path not in self._wanting:
+            self._wanting[facts.path] = b"TL205" in facts.source.utf8 or self._catches(facts)
+        return self._wanting[facts.path]
 
     def _catches(self, facts: FileFacts) -> bool:
         """Whether a file builds a distribution where it waits for what validation raises."""

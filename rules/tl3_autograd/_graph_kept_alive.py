@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.autograd.autograd import Autograd
-from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -35,16 +34,6 @@ def is_leaf(site: Site, node: cst.CSTNode) -> bool:
     """Return whether a tensor asks for gradients itself and was computed from nothing, such as a parameter."""
     twin = site.expression(node)
     return twin is not None and site.fact(Autograd).graphs.is_leaf(site.file, twin)
-
-
-def gives_target(site: Site, node: cst.CSTNode) -> bool:
-    """Return whether an expression is what a target network gives, which no optimizer updates."""
-    twin = site.expression(node)
-    call = site.fact(Project).reaching(site.file, twin).value if isinstance(twin, ast.Name) else twin
-    if not isinstance(call, ast.Call):
-        return False
-    network = site.fact(Networks).of(site.file, call.func)
-    return network.target and not network.trained
 
 
 def is_loss(site: Site, node: cst.CSTNode) -> bool:

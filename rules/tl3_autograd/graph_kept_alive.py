@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Fix, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Use
 from torchlint.rule.build import source
 
-from ._graph_kept_alive import Kept, backpropagated, chains, gives_target, is_leaf, is_loss, lives_for_a_call
+from ._graph_kept_alive import Kept, backpropagated, chains, is_leaf, is_loss, lives_for_a_call
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 # Where a later backward() may run through the graph: what is passed to code that is not known, such as a memory.
@@ -125,7 +125,7 @@ class GraphKeptAlive(Rule):
             return  # nothing depends on what was computed from nothing
         if graph is False or (graph is None and not is_loss(site, node)):
             return
-        if graph and (site.autograd.has_graph(node, trained=True) is False or gives_target(site, node)):
+        if graph and not site.autograd.has_graph(node, trained=True):
             return  # of a target network alone: it should record none (TL306)
         if _is_only_listed(site, node) and lives_for_a_call(site, node):
             return

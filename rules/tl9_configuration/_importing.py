@@ -167,11 +167,7 @@ def _names(facts: FileFacts, stmt: ast.Import | ast.ImportFrom) -> list[str]:
     """The dotted names that a statement imports, modules or things in them."""
     if isinstance(stmt, ast.Import):
         return [alias.name for alias in stmt.names]
-    base = stmt.module or ""
-    if stmt.level:
-        parts = facts.module.split(".")
-        up = stmt.level - 1 if facts.package else stmt.level
-        base = ".".join([*(parts[: len(parts) - up] if up else parts), *([base] if base else [])])
+    base = facts.absolute(stmt.level, stmt.module or "")
     return [base, *(f"{base}.{alias.name}" for alias in stmt.names if alias.name != "*")]
 
 

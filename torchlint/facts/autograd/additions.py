@@ -9,13 +9,13 @@ from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
+from torchlint.facts.values.containers import HOLDING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import last_names, method_names
+from torchlint.models import method_names
 from torchlint.rule import Kind, Value
 
 _ADDING = method_names("Module", adds="module") | method_names("dict", adds=True)
-_CONTAINERS = last_names(holds="modules")
 _Added = dict[str, list[tuple[Scope, str, ast.expr, bool]]]
 
 
@@ -36,7 +36,7 @@ class Additions:
         near = self.graph.groups[home.file.path] if home is not None else frozenset[str]()
         value = self.values.attribute(cls, attr)
         names = {name.rpartition(".")[2] for name in value.name.split("|")}
-        holds = value.kind is not Kind.MODULE or not names.isdisjoint(_CONTAINERS)
+        holds = value.kind is not Kind.MODULE or not names.isdisjoint(HOLDING)
         for scope, base, node, put in self._index.get(attr, ()):
             if scope.file.path in near and (holds or not put) and self._may_be(cls, scope, base, node):
                 yield scope.file, node

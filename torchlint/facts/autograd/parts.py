@@ -16,12 +16,12 @@ from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import INSIDE, Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.values.containers import HOLDING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import function_names, last_names
+from torchlint.models import function_names
 from torchlint.rule import Kind
 
-_CONTAINERS = last_names(holds="modules")
 _WALKING = function_names("builtins", elements=("all", "pairs"))
 _CHILDREN = frozenset({"values", "items", "children", "modules"})
 _PLAIN = frozenset({"Module", "LightningModule"})
@@ -142,7 +142,7 @@ class Parts(Fact):
     def _wrapped(self, spot: Spot, call: ast.Call, name: str) -> Iterator[Spot]:
         """What a module of torch is given; wrappers and containers are made of that."""
         for given in arguments_of(call):
-            if name.rpartition(".")[2] in _CONTAINERS or self.values.of(spot.facts, given).kind in _MODULES:
+            if name.rpartition(".")[2] in HOLDING or self.values.of(spot.facts, given).kind in _MODULES:
                 yield spot.same(given, Label.ARGUMENT)
 
     # classes --------------------------------------------------------------------------------------------------------

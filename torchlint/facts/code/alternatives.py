@@ -116,8 +116,10 @@ class Alternatives(Fact):
                 todo[:0] = [(facts, node.body), (facts, node.orelse)]
                 continue
             name = self.project.canonical(facts, node) if isinstance(node, str) else self.project.qualified(facts, node)
-            torch = name is not None and name.startswith("torch.")
-            names = (name,) if torch and name is not None else () if isinstance(node, str) else self.of(facts, node)
+            if name is not None and name.startswith("torch."):
+                names: tuple[str, ...] = (name,)
+            else:
+                names = () if isinstance(node, str) else self.of(facts, node)
             if not names or len(found) > _MOST:
                 return ()
             found.update(dict.fromkeys(names))

@@ -359,7 +359,7 @@ class _Collector:
 
     def _import_from(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.ImportFrom)
-        base = self._absolute(node)
+        base = self.facts.absolute(node.level, node.module or "")
         self.facts.imports.append(base)
         for alias in node.names:
             if alias.name == "*":
@@ -368,15 +368,6 @@ class _Collector:
             target = f"{base}.{alias.name}" if base else alias.name
             self.facts.imports.append(target)
             self._bind(scope, alias.asname or alias.name, Binding(Bind.IMPORT, node, target=target))
-
-    def _absolute(self, node: ast.ImportFrom) -> str:
-        """The absolute dotted name of the module that is imported from."""
-        if not node.level:
-            return node.module or ""
-        parts = self.facts.module.split(".")
-        up = node.level - 1 if self.facts.package else node.level
-        parts = parts[: len(parts) - up] if up else parts
-        return ".".join([*parts, *([node.module] if node.module else [])])
 
     # everything else ------------------------------------------------------------------------------------------------
 

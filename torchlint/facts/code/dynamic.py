@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from torchlint.facts.code.callers import arguments, attributes_of, set_by_name
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
+from torchlint.facts.code.tree import inserted
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.late import dataclass
@@ -52,8 +53,8 @@ def spelling(ask: Ask, facts: FileFacts, node: ast.expr) -> Spelling:
 
 def _formatted(ask: Ask, facts: FileFacts, part: ast.FormattedValue) -> Spelling:
     """The text of one part in braces, where it is put in as it is."""
-    plain = part.format_spec is None and part.conversion < 0
-    return spelling(ask, facts, part.value) if plain and isinstance(part.value, ast.Name) else Spelling()
+    plain = inserted(part)
+    return spelling(ask, facts, plain) if isinstance(plain, ast.Name) else Spelling()
 
 
 def _after_each_other(parts: Iterable[Spelling]) -> Spelling:
@@ -136,7 +137,7 @@ def named(ask: Ask, facts: FileFacts, node: ast.Call, how: object) -> Value:
     texts = sorted(spelling(ask, facts, given).texts) if given is not None else []
     project = ask.project
     if how == "module":
-        known = [text for text in texts if text in project.modules]
+        known = [name for text in texts if (name := facts.absolute_text(text)) in project.modules]
         return Value(Kind.NAMESPACE, name=known[0]) if len(known) == len(texts) == 1 else UNKNOWN
     names = [project.canonical(facts, text) for text in texts]
     if not names or len(names) > _MANY:

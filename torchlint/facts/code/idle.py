@@ -9,6 +9,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.nesting import caught_by
 from torchlint.facts.code.tree import forms_of, walk
 from torchlint.late import dataclass
 
@@ -114,11 +115,7 @@ _MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "N
 
 def _catches(node: ast.Try) -> bool:
     """Whether a handler catches more than that something is missing."""
-    for handler in node.handlers:
-        caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        if any(kind is None or ast.unparse(kind) not in _MISSING for kind in caught):
-            return True
-    return False
+    return any(kind is None or ast.unparse(kind) not in _MISSING for kind in caught_by(node))
 
 
 def _is_compile(call: ast.Call, node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from torchlint.facts.code.linking import ANY
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.tree import inserted
 from torchlint.late import regex
 from torchlint.models import last_names
 
@@ -27,8 +28,7 @@ def loaded(facts: FileFacts, call: ast.Call, scope: Scope) -> Iterator[str]:
     Of a text that is not known, any module beside a package that loads it. The file is collected up to the call.
     """
     text, whole = _begins(call.args[0], _said(facts, scope))
-    if text.startswith("."):
-        text = f"{_package(facts)}{text}"
+    text = facts.absolute_text(text)
     if whole:
         yield text
     elif "." in text:
@@ -39,7 +39,7 @@ def loaded(facts: FileFacts, call: ast.Call, scope: Scope) -> Iterator[str]:
 
 def _said(facts: FileFacts, scope: Scope) -> _Said:
     """What names say in a scope, among them ``__name__``."""
-    own = {"__name__": facts.module, "__package__": _package(facts)}
+    own = {"__name__": facts.module, "__package__": facts.absolute(1)}
 
     def last(name: str) -> ast.expr | str | None:
         bound = next((home.bindings[name][-1] for home in scope.outward() if name in home.bindings), None)
@@ -48,11 +48,6 @@ def _said(facts: FileFacts, scope: Scope) -> _Said:
         return bound.value if bound.how is Bind.ASSIGN and not bound.path else None
 
     return last
-
-
-def _package(facts: FileFacts) -> str:
-    """The dotted name of the package of a file, which is its own where it is an ``__init__``."""
-    return facts.module if facts.package else facts.module.rpartition(".")[0]
 
 
 def _begins(node: ast.expr, said: _Said, depth: int = 0) -> tuple[str, bool]:
@@ -70,16 +65,15 @@ def _begins(node: ast.expr, said: _Said, depth: int = 0) -> tuple[str, bool]:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return _joined([left, right], said, depth)
         case ast.JoinedStr(values=values):
-            parts = [each.value if isinstance(each, ast.FormattedValue) else each for each in values]
-            return _joined(parts, said, depth)
+            return _joined([inserted(each) for each in values], said, depth)
     return "", False
 
 
-def _joined(parts: list[ast.expr], said: _Said, depth: int) -> tuple[str, bool]:
+def _joined(parts: list[ast.expr | None], said: _Said, depth: int) -> tuple[str, bool]:
     """What several texts in a row begin with, and whether all of them are known."""
     begun = ""
     for part in parts:
-        text, whole = _begins(part, said, depth)
+        text, whole = _begins(part, said, depth) if part is not None else ("", False)
         begun += text
         if not whole:
             return begun, False

@@ -301,6 +301,20 @@ class FileFacts:
         everywhere = (EVERYWHERE,) if b".set_default_" in self.source.utf8 else ()
         return (*self.imports, *self.star_imports, *everywhere)
 
+    def absolute(self, level: int, name: str = "") -> str:
+        """Return the absolute dotted name of a relative import: 2 and ``agents`` for ``from ..agents``."""
+        if not level:
+            return name
+        parts = self.module.split(".")
+        up = level - 1 if self.package else level
+        parts = parts[: len(parts) - up] if up else parts
+        return ".".join([*parts, *([name] if name else [])])
+
+    def absolute_text(self, text: str) -> str:
+        """Return the absolute dotted name of a relative import that is a text: ``..agents.ppo``."""
+        name = text.lstrip(".")
+        return f"{self.absolute(len(text) - len(name))}.{name}" if len(name) < len(text) else text
+
     def nodes(self, kind: type[_Node]) -> Sequence[_Node]:
         """Return all nodes of a class, without its subclasses, in the order in which they were collected."""
         if not self._by_class:

@@ -103,11 +103,15 @@ def awaits_error(facts: FileFacts, node: ast.AST, error: str) -> bool:
     """Return whether a node is in the body of a ``try`` of its function that has a handler for an error, by name."""
     for child, parent in facts.climb(node, *OUTSIDE):
         if isinstance(parent, ast.Try) and child in parent.body:
-            kinds = [handler.type for handler in parent.handlers]
-            caught = [each for kind in kinds for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]
-            if any(isinstance(each, ast.Name) and each.id == error for each in caught):
+            if any(isinstance(each, ast.Name) and each.id == error for each in caught_by(parent)):
                 return True
     return False
+
+
+def caught_by(node: ast.Try) -> Iterator[ast.expr | None]:
+    """Yield the errors that the handlers of a ``try`` name; ``None`` for a handler of all errors."""
+    for handler in node.handlers:
+        yield from handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
 def unconditional(top: ast.AST) -> Iterator[ast.AST]:

@@ -110,6 +110,13 @@ def is_docstring(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
 
 
+def inserted(part: ast.expr) -> ast.expr | None:
+    """Return what a part of an f-string puts in as it is, ``None`` for one that is formatted or converted."""
+    if not isinstance(part, ast.FormattedValue):
+        return part
+    return part.value if part.format_spec is None and part.conversion < 0 else None
+
+
 def subscripted(node: ast.expr) -> ast.expr:
     """Return what an element is taken out of, at any depth: ``x`` of ``x[0][1]``."""
     while isinstance(node, ast.Subscript):

@@ -8,6 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import inserted
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -49,8 +50,8 @@ class Texts(Fact):
         self._open.add(node)
         texts: list[str] = []
         for part in node.values:
-            plain = not isinstance(part, ast.FormattedValue) or (part.format_spec is None and part.conversion < 0)
-            ways = self.of(facts, part.value if isinstance(part, ast.FormattedValue) else part) if plain else ()
+            plain = inserted(part)
+            ways = self.of(facts, plain) if plain is not None else ()
             if len(ways) != 1:
                 break
             texts.extend(ways)

@@ -53,21 +53,19 @@ def is_evaluation_flag(node: ast.expr) -> bool:
 
 def is_evaluated(test: ast.expr) -> bool:
     """Return whether a test is for results of an evaluation that are there: ``evaluation_scores is not None``."""
-    match test:
-        case ast.UnaryOp(
-            op=ast.Not(), operand=ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[other])
-        ):
-            return is_none(other) and _EVALUATED.fits(name)
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[other]):
-            return is_none(other) and _EVALUATED.fits(name)
-    return False
+    return _compares_results(test, ast.IsNot) or is_not(test, lacks_evaluation)
 
 
 def lacks_evaluation(test: ast.expr) -> bool:
     """Return whether a test is for results of an evaluation that are not there: ``evaluation_scores is None``."""
+    return _compares_results(test, ast.Is)
+
+
+def _compares_results(test: ast.expr, how: type[ast.cmpop]) -> bool:
+    """Whether a test compares the results of an evaluation with ``None``."""
     match test:
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[other]):
-            return is_none(other) and _EVALUATED.fits(name)
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[other]):
+            return isinstance(op, how) and is_none(other) and _EVALUATED.fits(name)
     return False
 
 

@@ -123,9 +123,9 @@ class Annotations:
 
     def _is_filled_in(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether other classes derive from the one around an annotation, and say what its variables of types are."""
-        classes = (
-            [each for each in facts.ancestors(node) if isinstance(each, ast.ClassDef)] if node in facts.parent else []
-        )
+        if node not in facts.parent:
+            return False
+        classes = (each for each in facts.ancestors(node) if isinstance(each, ast.ClassDef))
         return any(facts.scope_of(each.body[0]).dotted in self.project.children for each in classes)
 
     def _meaning(self, facts: FileFacts, said: ast.expr) -> Value:

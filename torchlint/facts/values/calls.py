@@ -357,11 +357,11 @@ class CallValues:
         """
         line = self.ask.project.ancestry(cls)
         env = operators.base_env(line)
+        if not env.known:
+            return UNKNOWN
         own = self.ask.project.implementations(cls, "observation") if operators.observes(line) else ()
         seen = self.ask.returned(own) if own else NDARRAY
-        if seen is None or not env.known:
-            return None if env.known else UNKNOWN
-        return self.ask.guess(spaces.env_method(env, attr, use, seen))
+        return self.ask.guess(spaces.env_method(env, attr, use, seen)) if seen is not None else None
 
     def _own_results(
         self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call

@@ -15,8 +15,6 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 GENERATOR = "types.GeneratorType"
 LOADERS = function_names(loads="batches")
 """Names of torch's loader; the only item of such a value, if any, is what iteration gives."""
-
-
 HOLDING = last_names("torch.nn", holds="modules")
 """Last names of the classes of torch that hold modules."""
 GIVING = frozenset({"values", "items", "get", "pop"})

@@ -413,9 +413,10 @@ class Values(Fact):
             if "classmethod" in scope.decorator_names:
                 return Value(Kind.CLASS, name=owner.dotted, derived=True)
             return self._ask.instance(owner.dotted, derived=True)
-        idle = self.project.unused() - {scope.file.path}
+        idle, own = self.project.unused(), scope.file.path
         self._ask.solver.passing()
-        callers = [each for each in calling(self.callers, scope, binding.target) if each.facts.path not in idle]
+        each_call = calling(self.callers, scope, binding.target)
+        callers = [each for each in each_call if each.facts.path == own or each.facts.path not in idle]
         known = join([*self._registered(scope, binding.target), *(self._given(scope, binding, c) for c in callers)])
         if annotated.kind is Kind.DEVICE:
             told = known is not None and known.kind is Kind.DEVICE and not self.project.is_handed_over(scope)
