@@ -1,7 +1,7 @@
 """Score torchlint against lines of unread projects that readers labelled before it was run on them.
 
     labels.py get CHECKOUTS                fetch every labelled project at its commit, with git
-    labels.py score CHECKOUTS [--first] [--write] [--show]
+    labels.py score CHECKOUTS [--only PROJECT ...] [--first] [--write] [--show]
 
 The labels are two tables. benchmarks/labels.csv has a row for each smell or look-alike: project, commit, path, the
 first and last row of the statement, rule, verdict (``smell``, ``look-alike``, ``borderline``: counts neither way), the
@@ -10,8 +10,8 @@ the mechanism that is missing where it did not. benchmarks/labelled_files.csv li
 their field: classical RL, or RL of language models.
 
 A smell is found by a finding of its rule that starts on its statement, one row of slack; one finding is one smell.
-``--first`` writes the column ``first``, ``--write`` the tables of docs/accuracy.md. Projects that lack in CHECKOUTS
-are named and left out.
+``--first`` writes the column ``first`` of the smells that were never scored, ``--write`` the tables of
+docs/accuracy.md. Projects that lack in CHECKOUTS are named and left out.
 """
 
 from __future__ import annotations
@@ -199,9 +199,9 @@ def mechanisms(labels: Sequence[Label], met: Mapping[Label, int]) -> str:
 
 
 def noted(labels: Sequence[Label], met: Mapping[Label, int]) -> list[Label]:
-    """Give the labels with what this run found as their first."""
+    """Give the labels, those that were never scored with what this run found."""
     return [
-        replace(label, first=("found" if hit else "missed") if label.verdict == SMELL else "")
+        replace(label, first="found" if hit else "missed") if label.verdict == SMELL and not label.first else label
         for label, hit in answered(labels, met)
     ]
 
@@ -219,7 +219,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("get", "score"))
     parser.add_argument("checkouts", type=Path)
-    parser.add_argument("--first", action="store_true", help="keep this run as the first one after labelling")
+    parser.add_argument("--first", action="store_true", help="keep this run as the first one of new labels")
+    parser.add_argument("--only", nargs="+", metavar="PROJECT", help="score these projects alone")
     parser.add_argument("--write", action="store_true", help="write the tables of docs/accuracy.md")
     parser.add_argument("--show", action="store_true", help="list missed smells, reported look-alikes, other findings")
     options = parser.parse_args()
@@ -227,8 +228,13 @@ def main() -> None:
     if options.what == "get":
         get(labels, options.checkouts)
         return
+    if options.write and options.only:
+        parser.error("the tables of --write are about all projects: leave out --only")
+    wanted = set(options.only or (label.project for label in labels))
+    if unknown := wanted - {label.project for label in labels}:
+        parser.error(f"no labels of {', '.join(sorted(unknown))}")
     found = {}
-    for project, commit in sorted({(label.project, label.commit) for label in labels}):
+    for project, commit in sorted({(label.project, label.commit) for label in labels if label.project in wanted}):
         tree = (options.checkouts / folder(project, commit)).resolve()
         if tree.is_dir():
             found[project] = lint(tree)
@@ -237,10 +243,9 @@ def main() -> None:
     kept = [label for label in labels if label.project in found]
     scores, met = scored(kept, read_files(), found)
     if options.first:
-        if len(kept) != len(labels):
-            sys.exit("--first needs all projects")
-        save(noted(labels, met))
-        labels = kept = read_labels()
+        first = iter(noted(kept, met))
+        save([next(first) if label.project in found else label for label in labels])
+        kept = [label for label in read_labels() if label.project in found]
         scores, met = scored(kept, read_files(), found)
     text = f"{table(scores)}\n\n{mechanisms(kept, met)}"
     print(text)
