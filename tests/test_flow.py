@@ -477,6 +477,14 @@ def test_backward_through_another_name_says_nothing() -> None:
     assert not code.analyses[Flow].differentiated(code.file(), code.shown())
 
 
+@pytest.mark.parametrize(
+    "made", ["torch.Tensor(a)", "torch.cuda.FloatTensor(a)", "torch.as_tensor(a)", "torch.tensor(a)"]
+)
+def test_backward_through_what_a_constructor_makes_says_nothing(made: str) -> None:
+    code = Code(HEAD + f"def f(a):\n    show(a)\n    a = {made}\n    (net(x) * a).mean().backward()\nf(1)")
+    assert not code.analyses[Flow].differentiated(code.file(), code.shown())
+
+
 def test_the_way_of_a_value_that_grows_for_ever_ends() -> None:
     text = "d = {}\ny = x.item()\nwhile True:\n    y = [y]\n    d = {'a': y, 'b': d}\nprint(y)\n"
     assert ends(text) == {"LOGGED", "COLLECTED"}

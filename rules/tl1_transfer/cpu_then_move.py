@@ -169,7 +169,7 @@ class CpuThenMove(Rule):
         if not steps:
             yield from _moved_elsewhere(site, call, creator)
             return
-        if creator in _SPACED and _left_alone(site, call, steps):
+        if _left_alone(site, call, creator, steps):
             return
         old = links[-1].node
         fix = None
@@ -280,8 +280,16 @@ def _converted(site: Site, call: cst.Call, torch: str) -> tuple[list[Link], list
     return links[:end], steps
 
 
-def _left_alone(site: Site, call: cst.Call, steps: Sequence[Conversion]) -> bool:
-    """Whether evenly spaced numbers are to be kept (TL401), or only cast, which is no second creation."""
+def _left_alone(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:
+    """Whether there is no second creation to save, or another rule says more.
+
+    A tensor like another one lies where that does, and is moved to no other place unless that is the host. Evenly
+    spaced numbers are to be kept (TL401), or only cast.
+    """
+    if creator.endswith("_like"):
+        return all(step.dtype is None for step in steps) and site.values.of(call).device is not Device.CPU
+    if creator not in _SPACED:
+        return False
     return all(step.device is None for step in steps) or all(site.values.is_constant(arg.value) for arg in call.args)
 
 

@@ -99,9 +99,3 @@ def drained(site: Site, call: cst.Call) -> bool:
     if not isinstance(twin, ast.Call) or not isinstance(twin.func, ast.Attribute):
         return False
     return site.fact(Queues).long_queue(site.file, twin, twin.func.value)
-
-
-def built_from_its_end(site: Site, call: cst.Call) -> bool:
-    """Return whether ``x.insert(0, y)`` builds a list that may be long in a loop."""
-    twin = site.expression(call)
-    return isinstance(twin, ast.Call) and site.fact(Queues).built_from_its_end(site.file, twin)

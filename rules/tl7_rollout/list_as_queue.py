@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Example, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint.rule import Example, Found, Frequency, Input, Kind, Method, Report, Rule, Site
 
-from ._list_as_queue import Fronts, Reaches, built_from_its_end, drained, reaches_into_deque, shortened
+from ._list_as_queue import Fronts, Reaches, drained, reaches_into_deque, shortened
 
 _SOURCE = """\
 import torch
@@ -92,9 +92,8 @@ class ListAsQueue(Rule):
 
     ## What it does
     Finds `items.pop(0)`, `del items[0]`, `del items[:n]` and `items = items[1:]` in hot code on a list that is trimmed
-    to a capacity of 1,000 or more or drained in a loop, and `items.insert(0, x)` in a loop that builds a list from its
-    end. Per gradient update it finds `items[i]` in a loop over places drawn at random, where `items` is a deque that
-    is not known to hold fewer than 10,000.
+    to a capacity of 1,000 or more or drained in a loop. Per gradient update it finds `items[i]` in a loop over places
+    drawn at random, where `items` is a deque that is not known to hold fewer than 10,000.
 
     ## Why is this slow
     They move or copy every other element of the list. A deque adds and removes at either end at once. It holds its
@@ -115,11 +114,11 @@ class ListAsQueue(Rule):
     ```
 
     ## What the fix may change
-    There is no automatic fix: a deque cannot be sliced, and is slow where elements in its middle are read. A list that
-    is built from its end is better appended to and reversed once.
+    There is no automatic fix: a deque cannot be sliced, and is slow where elements in its middle are read.
 
     ## When to ignore it
-    Where the list stays short.
+    Where the list stays short. A list that is built from its end by `insert(0, x)` is not reported: of a rollout of
+    2,048 steps this costs about a millisecond.
 
     ## Measured
     On a list of 10,000 elements, and on batches of 64 from 100,000; `torchlint rule TL705` prints the figures.
@@ -131,7 +130,7 @@ class ListAsQueue(Rule):
     code = "TL705"
     name = "list-as-queue"
     summary = "a long list is used as a queue, or a long deque as a list"
-    trigger = Method("pop", "insert") | Found(Fronts) | Found(Reaches)
+    trigger = Method("pop") | Found(Fronts) | Found(Reaches)
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -175,10 +174,6 @@ def _queued(site: Site) -> Iterator[Report]:
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[cst.Arg() as place]) as call:
             if _is_first(place) and drained(site, call):
                 yield Report(call, f"{_MOVES.format('`pop(0)`')}; {_USE}")
-        case cst.Call(func=cst.Attribute(attr=cst.Name(value="insert")), args=[cst.Arg() as place, _]) as call:
-            if _is_first(place) and built_from_its_end(site, call):
-                message = "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
-                yield Report(call, message, figure="none", level=Level.NOTE)
 
 
 _MOVES = "{} moves all remaining elements of the list"

@@ -11,13 +11,12 @@ from torchlint.rules.tl7_rollout._list_as_queue import Reaches
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
-from torchlint.rule import Found, Frequency, Level, Report, Rule, Site
+from torchlint.rule import Found, Frequency, Report, Rule, Site
 
 _POP = "`pop(0)` moves all remaining elements of the list; use a deque, or a ring if batches are drawn from it"
 _DEL = "`del` moves all remaining elements of the list; use a deque, or a ring if batches are drawn from it"
 _SLICE = "a slice without the first elements copies all others; use a deque, or a ring if batches are drawn from it"
 _REACH = "a deque is searched block by block for each row of the batch; use a ring: a list written round and round"
-_INSERT = "`insert(0, ...)` moves all elements of the list in each iteration; append, and reverse once"
 
 
 @dataclass
@@ -38,8 +37,6 @@ class Fronts(Finder):
                 return _REACH
             case ast.Call(func=ast.Attribute(value=items, attr="pop"), args=[ast.Constant(value=0)]):
                 return _POP if self.queues.long_queue(file, node, items) else None
-            case ast.Call(func=ast.Attribute(attr="insert"), args=[ast.Constant(value=0), _]):
-                return _INSERT if self.queues.built_from_its_end(file, node) else None
             case ast.Subscript(value=items, slice=ast.Constant(value=0) | ast.Slice(lower=None, upper=ast.expr())):
                 deleted = isinstance(node.ctx, ast.Del)
                 return _DEL if deleted and self.queues.long_queue(file, node, items) else None
@@ -65,4 +62,4 @@ class ListAsQueue(Rule):
             return
         message = site.fact(Fronts).message(site.file, site.twin)
         if message == _REACH or (message is not None and site.hot.here.frequency >= Frequency.STEP):
-            yield Report(site.node, message, level=Level.NOTE if message == _INSERT else None)
+            yield Report(site.node, message)

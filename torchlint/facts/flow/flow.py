@@ -42,11 +42,14 @@ class Flow(Fact):
     heat: Heat
     _data: _Steps = field(init=False)
     _graph: _Steps = field(init=False)
+    _proof: _Steps = field(init=False)
 
     def __post_init__(self) -> None:
         ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates, self._learns)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
-        self._graph = _Steps(ground, GraphCarrier(ground, self.autograd.records, self.autograd.has_graph))
+        graph = GraphCarrier(ground, self.autograd.records, self.autograd.has_graph)
+        self._graph = _Steps(ground, graph)
+        self._proof = _Steps(ground, replace(graph, proves=True))
 
     def _updates(self, function: Scope) -> bool:
         """Whether a function may run a backward pass, or gives its result to a framework that does for each batch."""
@@ -84,10 +87,13 @@ class Flow(Fact):
         )
 
     def differentiated(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Return whether ``backward()`` runs through what a name or attribute holds, wherever else that is read."""
+        """Return whether ``backward()`` runs through what a name or attribute holds, wherever else that is read.
+
+        Then it is a tensor, so a constructor on the way, which takes an array as well, does not count.
+        """
         if isinstance(node, ast.Attribute) and not self.values.of(facts, node.value).name:
             return False  # it may be an attribute of anything
-        return Use.BACKWARD in self._graph.ends(Spot(facts, node, put=True), EVERY_USE - {Use.BACKWARD})
+        return Use.BACKWARD in self._proof.ends(Spot(facts, node, put=True), EVERY_USE - {Use.BACKWARD})
 
 
 class _Steps:

@@ -23,6 +23,7 @@ Graphed = Callable[[FileFacts, ast.expr], bool | None]
 """Whether a tensor is part of a recorded graph; ``None`` where that is not known."""
 
 _ENDS = last_names(graph="ends")
+_MAKES = last_names("torch torch.cuda", makes=("data", "legacy"))
 _ABOUT = last_names(about=True)
 _TOLD = last_names(graph="told")
 _PAIRS = last_names(indices=True)
@@ -33,11 +34,15 @@ _CONTAINERS = function_names("copy collections", elements="all")
 
 @dataclass(frozen=True, slots=True)
 class GraphCarrier:
-    """Follows the graph: through every operation that is recorded."""
+    """Follows the graph: through every operation that is recorded.
+
+    ``proves``: only through what takes tensors alone. A constructor takes arrays and lists as well.
+    """
 
     ground: Ground
     records: Records
     graphed: Graphed
+    proves: bool = False
     text: Use = Use.LOGGED
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
@@ -147,6 +152,8 @@ class GraphCarrier:
         if head in ("torch", "einops", "tensordict", "torchrl", "torchvision", "functorch"):
             if last in _ENDS:
                 return iter((Use.DETACHED,))
+            if self.proves and last in _MAKES:
+                return iter(())
             return iter(()) if last in _ABOUT else self._result(spot, call, last)
         if (elements := drawn(spot, call, name)) is not None:
             return elements

@@ -104,13 +104,6 @@ class Queues(Fact):
                     found = True
         return found
 
-    def built_from_its_end(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Return whether ``x.insert(0, y)`` is in a loop of many rounds that builds the list ``x``."""
-        func = call.func
-        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
-            return False
-        return self._is_list(facts, func.value) and self._inserted_per_round(facts, call, func.value)
-
     def long_queue(self, facts: FileFacts, node: ast.expr, items: ast.expr) -> bool:
         """Return whether a node removes the first item of a list that may be long.
 
@@ -136,27 +129,6 @@ class Queues(Fact):
             return all(self.values.of(where, value).kind is Kind.LIST for where, value in made) and not any(
                 self._is_deque(where, value) for where, value in made
             )
-        return False
-
-    def _inserted_per_round(self, facts: FileFacts, call: ast.Call, name: ast.Name) -> bool:
-        """Whether a loop puts its results in front of a list that was made before it, and has many rounds."""
-        loop = next(
-            (above for _, above in facts.climb(call, *OUTSIDE) if isinstance(above, (ast.For, ast.While))), None
-        )
-        if not isinstance(loop, ast.For):
-            return False
-        if isinstance(loop.iter, (ast.Tuple, ast.List)) or self._is_short(facts, loop.iter):
-            return False
-        inner = set(walk(loop))
-        return not any(binding.stmt in inner for binding in self.values.project.reaching(facts, name).bindings)
-
-    def _is_short(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether a loop counts to a number that is known to be small, also backwards."""
-        match over:
-            case ast.Call(func=ast.Name(id="reversed"), args=[inner]):
-                return self._is_short(facts, inner)
-            case ast.Call(func=ast.Name(id="range"), args=[end] | [_, end]):
-                return self._is_less(facts, end, _LONG_LIST)
         return False
 
     def _test_over(self, facts: FileFacts, node: ast.expr, items: ast.expr) -> ast.expr | None:
