@@ -198,6 +198,10 @@ GRAPHS = {
     "as_array_early(net(obs))": False,
     "as_list(net(obs))": False,
     "as_other(net(obs))": True,
+    "(batch.labels != batch.padding).sum()": False,
+    "(batch.labels != 3).float().mean()": False,
+    "(batch.labels != 3).float().mul(net(obs))": True,
+    "batch.labels.float().mean()": None,
 }
 
 

@@ -54,6 +54,7 @@ BODIES = {
         "if self.n == 0:\ny = {}\nself._init_storage(y)",
         "y = self.kept.get(k)\nif y is None:\ny = {}\nself.kept[k] = y",
         "if self.max_len is None or n > self.max_len:\nself.max_len = n\n{}",
+        "if n > self.max_len or k != self.base:\nself.max_len = n\nself.base = k\n{}",
         "if n > self.size or self.table is None or self.table.dtype != k:\nself.table = {}\nself.size = n",
         "first = self.fresh[k]\nif first:\n{}\n<self.fresh[k] = False",
     ),

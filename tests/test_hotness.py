@@ -2658,6 +2658,24 @@ def test_a_chunk_of_samples_is_a_batch_of_the_rollout():
     assert code.hot("# A").describe().startswith("once per generated batch")
 
 
+COLLECTING = """
+for prompts in loader:
+    answers = model.generate(prompts, max_new_tokens=8)
+    rewards = f(answers)  # A
+    batches = replay.add(answers, rewards)
+    if batches is not None:
+        for epoch in range(4):
+            for batch in batches:
+                model(batch).sum().backward()  # B
+                optimizer.step()
+        f(rewards)  # C
+"""
+
+
+def test_the_branch_that_learns_from_what_several_rounds_generated_is_no_such_round() -> None:
+    assert frequencies("for epoch in range(9):" + COLLECTING.replace("\n", "\n    ")) == {"A": U, "B": U, "C": E}
+
+
 COUNTED_BY_CALLERS = """
 from torch import nn
 

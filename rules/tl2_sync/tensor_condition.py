@@ -91,7 +91,8 @@ class TensorCondition(Rule):
     ## What it does
     Finds tensors that Python asks for their truth in hot code: the test of `if`, `while`, `assert`, of a conditional
     expression or a comprehension, an operand of `and`, `or` and `not`, `x in tensor`, and tensors given to `bool()`,
-    to Python's `min()` and `max()`, `any()` and `all()`, and to functions of `math`.
+    to Python's `min()` and `max()`, `any()` and `all()`, and to functions of `math`. The test
+    that ends a loop needs the value: it is reported only where it reads several tensors, of which one read is enough.
 
     ## Why is this slow
     The branch cannot be taken before the value is on the host, so Python waits for all work queued on the device, and
@@ -171,6 +172,8 @@ class TensorCondition(Rule):
             purpose = site.flow.purpose()
             message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[purpose])
             fix = None if site.compiling.scripted() else joined(site, node)
+            if purpose is Purpose.LEAVE and fix is None:
+                return  # a loop that ends by the value needs it
             check = _check(site, node) if purpose is Purpose.RAISE else None
             if check is not None and (fix is None or fix.assumes):
                 fix = behind_a_flag(site, check, reads_somewhere, VARIABLE.of(self.given))
@@ -189,7 +192,7 @@ _CHECK = "check the value where it is on the host, or not on every call"
 _INSTEAD = {
     Purpose.RAISE: _CHECK,
     Purpose.REPORT: _CHECK,
-    Purpose.LEAVE: "check only every few iterations, or count on the host",
+    Purpose.LEAVE: "read it once, or check only every few iterations",
     Purpose.BLEND: "use `torch.where` in place of the branch",
     Purpose.VALUE: _KEEP,
     Purpose.OTHER: "decide by a number or flag that is already on the host",

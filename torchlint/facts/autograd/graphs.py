@@ -275,17 +275,22 @@ class Graphs(Fact):
 
     def _called_parameter(self, function: Scope, node: ast.expr) -> str:
         """The parameter that an expression is a call of, also by a name of the function or with methods behind it."""
+        origin = self._origin(function.file, node)
+        if not isinstance(origin, ast.Call) or not isinstance(origin.func, ast.Name):
+            return ""
+        bound = self.project.reaching(function.file, origin.func).parameter
+        return origin.func.id if bound is not None and bound.scope is function else ""
+
+    def _origin(self, facts: FileFacts, node: ast.expr) -> ast.expr:
+        """What an expression begins with, which a name may hold: ``net(x)`` of ``net(x).squeeze(-1)``."""
         seen: set[ast.expr] = set()
         while node not in seen:
             seen.add(node)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                bound = self.project.reaching(function.file, node.func).parameter
-                return node.func.id if bound is not None and bound.scope is function else ""
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                node = node.func.value  # ``net(x).squeeze(-1)``
+                node = node.func.value
             elif isinstance(node, ast.Name):
-                node = self.project.reaching(function.file, node).value or node
-        return ""
+                node = self.project.reaching(facts, node).value or node
+        return node
 
     def _method(self, facts: FileFacts, func: ast.Attribute, given: Sequence[ast.expr]) -> Graph | None:
         source = self.values.of(facts, func.value)
@@ -295,6 +300,8 @@ class Graphs(Fact):
             return Graph.NONE
         if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
             return self._any(facts, [func.value, *given])
+        if isinstance(self._origin(facts, func.value), ast.Compare):
+            return self._any(facts, given)  # ``(labels != padding).sum()``, whatever the labels are
         if source.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
             return self._solver.ask((facts, func.value))
         found = self._solver.ask((facts, func.value))

@@ -295,11 +295,14 @@ class Places:
         if local.imagined is None and loop not in self.roots.episodes and self._imagined.of(facts, loop):
             local.imagined = loop
 
-    def _mark_episode(self, local: Local, loop: ast.AST) -> None:
-        """Note a loop around roots, or one in whose rounds a model generates."""
+    def _mark_episode(self, local: Local, loop: ast.AST, learns: bool) -> None:
+        """Note a loop around roots, or one in whose rounds a model generates.
+
+        Where a loop ``learns`` only in a branch, once many rounds have generated, that branch is no such round.
+        """
         if local.generation is not None:
             local.driver = local.driver or loop
-        elif loop in self.roots.generating:
+        elif loop in self.roots.generating and not learns:
             local.generation = loop
         local.episode = local.episode or loop
 
@@ -308,6 +311,7 @@ class Places:
         local = Local()
         child, current = node, facts.parent.get(node)
         last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
+        learns = False  # in a branch with updates
         while True:
             if child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
@@ -325,7 +329,7 @@ class Places:
                     local.root = current
                     return local.end()
                 if current in self.roots.episodes:
-                    self._mark_episode(local, current)
+                    self._mark_episode(local, current, learns)
                 elif local.item is None and scope.yields and current in self._yielding_loops(scope):
                     local.item = current
                 elif (ended := self.guards.of(END_OF_EPISODE)) is not None and goes_over_ends(current, facts):
@@ -344,10 +348,11 @@ class Places:
                 updating = current in self.roots.updating
                 if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(current):
                     found = Bound(Frequency.UPDATE, found.guard)  # every few batches or steps, but then an update
-                elif isinstance(current, ast.If) and not self.roots.paced.isdisjoint(_arm(current, child)):
-                    found = _with_update(found)
                 elif isinstance(current, ast.If):
-                    found = _with_iteration(found, not self.roots.iterating.isdisjoint(_arm(current, child)))
+                    arm = _arm(current, child)
+                    paced, iterates = (not each.isdisjoint(arm) for each in (self.roots.paced, self.roots.iterating))
+                    found = _with_update(found) if paced else _with_iteration(found, iterates)
+                    learns = learns or paced or iterates or any(map(self._rooted, arm))
                 local.hold(found, current)
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)

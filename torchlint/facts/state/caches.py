@@ -21,7 +21,7 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
     return (
         _rebuilds(branch, test)
         or any(_fills(branch, kept, facts) for kept in (*_missing_from(test), *_found_empty(test, facts)))
-        or any(_grows_to(branch, size, kept, facts) for size, kept in _outgrown(test))
+        or any(_grows_to(branch, size, kept, facts) for size, kept in _outgrown(branch, test))
         or _replaces_unfit(branch, test)
         or _comes_first(test, facts)
         or _moves_on_change(branch, test)
@@ -30,14 +30,19 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
 
 def _moves_on_change(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
     """Whether a branch runs where a device is not the one that it notes: ``if self.device != device``."""
-    noted = [(kept, stmt.value) for stmt in branch if isinstance(stmt, ast.Assign) for kept in _stored(stmt)]
     for part, truth in conjuncts(test, True):
         match part:
             case ast.Compare(left=left, ops=[ast.NotEq() | ast.Eq() as op], comparators=[right]):
                 asks = isinstance(op, ast.NotEq) is truth and (_is_device(left) or _is_device(right))
-                if asks and any(among(kept, (left, right)) and among(value, (left, right)) for kept, value in noted):
+                if asks and _notes(branch, (left, right)):
                     return True
     return False
+
+
+def _notes(branch: Sequence[ast.stmt], sides: Sequence[ast.expr]) -> bool:
+    """Whether a branch stores one side of a comparison in the attribute that is the other one."""
+    noted = ((kept, stmt.value) for stmt in branch if isinstance(stmt, ast.Assign) for kept in _stored(stmt))
+    return any(among(kept, sides) and among(value, sides) for kept, value in noted)
 
 
 def _is_device(node: ast.expr) -> bool:
@@ -117,15 +122,28 @@ def _found_empty(test: ast.expr, facts: FileFacts) -> Iterator[ast.expr]:
                 yield container
 
 
-def _outgrown(test: ast.expr) -> Iterator[tuple[ast.expr, ast.Attribute]]:
-    """A size and the attribute that it is greater than: ``n > self.max_len``, also where that may be unset."""
+def _outgrown(branch: Sequence[ast.stmt], test: ast.expr) -> Iterator[tuple[ast.expr, ast.Attribute]]:
+    """A size and the attribute that it is greater than: ``n > self.max_len``.
+
+    Also where that may be unset, or the branch notes another thing beside it that has changed.
+    """
     match test:
-        case ast.BoolOp(op=ast.Or(), values=parts) if sum(not _is_unset(part) for part in parts) == 1:
-            yield from _outgrown(next(part for part in parts if not _is_unset(part)))
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            others = [part for part in parts if not _is_unset(part) and not _notes_change(branch, part)]
+            if len(others) == 1:
+                yield from _outgrown(branch, others[0])
         case ast.Compare(left=size, ops=[ast.Gt()], comparators=[ast.Attribute() as kept]) if _LIMIT.fits(kept.attr):
             yield size, kept
         case ast.Compare(left=ast.Attribute() as kept, ops=[ast.Lt()], comparators=[size]) if _LIMIT.fits(kept.attr):
             yield size, kept
+
+
+def _notes_change(branch: Sequence[ast.stmt], part: ast.expr) -> bool:
+    """Whether a test is for a change of what its branch stores: ``scale != self.scale``."""
+    match part:
+        case ast.Compare(left=left, ops=[ast.NotEq()], comparators=[right]):
+            return _notes(branch, (left, right))
+    return False
 
 
 def _grows_to(block: Iterable[ast.stmt], size: ast.expr, kept: ast.Attribute, facts: FileFacts) -> bool:
