@@ -1043,6 +1043,7 @@ NEEDED = {
     "torch.distributed.all_reduce(x)\n    show(x / 2)": "tensor",
     "y = x.masked_fill(m, 0)\n    show(x)": "tensor",
     "x = torch.sigmoid(x)\n    show(x)": "tensor",
+    "torch.zeros_like(x)\n    show(x[0])": "tensor",
     "torch.sigmoid(x)\n    x = f(x)\n    show(x)": "unknown",
     "torch.is_tensor(x)\n    show(x)": "unknown",
     "torch.stack(x)\n    show(x)": "unknown",
