@@ -947,6 +947,54 @@ def test_the_constructor_of_a_base_is_given_what_the_class_of_the_object_passes(
     assert shown(TRAINERS.format(early=early, what=what)).replace("code.", "") == expected
 
 
+MOVED = """
+class Player(nn.Module):
+    pass
+
+
+class Judge(nn.Module):
+    pass
+
+
+class Base:
+    def prepare(self):
+        {moves}
+
+
+class Early(Base):
+    def __init__(self):
+        self.net = Player()
+        self.prepare()
+        show(self.net)
+
+
+class Late(Base):
+    def __init__(self):
+        self.net = {late}
+        self.prepare()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moves", "late", "expected"),
+    [
+        ("self.net = self.net.eval()", "Judge()", "module Player"),
+        ("self.net = self.net.eval()", "unknown()", "module Player"),
+        ("self.net = self.net.to(device='cuda')", "Judge()", "module Player"),
+        ("self.net = self.other.eval()", "Judge()", "unknown"),
+        ("self.net = wrapped(self.net)", "Judge()", "unknown"),
+        ("self.net = Judge().eval()", "Judge()", "module Judge|Player"),
+    ],
+)
+def test_a_base_that_moves_a_module_leaves_it_its_class(moves: str, late: str, expected: str) -> None:
+    assert shown(MOVED.format(moves=moves, late=late)).replace("code.", "") == expected
+
+
+def test_a_module_that_a_base_moves_may_lie_in_two_places() -> None:
+    text = MOVED.format(moves="if y:\n            self.net = self.net.cuda()", late="Judge()")
+    assert shown(text).replace("code.", "") == "module Player"
+
+
 @pytest.mark.parametrize(
     ("sets", "below", "expected"),
     [
@@ -995,6 +1043,7 @@ NEEDED = {
     "torch.distributed.all_reduce(x)\n    show(x / 2)": "tensor",
     "y = x.masked_fill(m, 0)\n    show(x)": "tensor",
     "x = torch.sigmoid(x)\n    show(x)": "tensor",
+    "torch.zeros_like(x)\n    show(x[0])": "tensor",
     "torch.sigmoid(x)\n    x = f(x)\n    show(x)": "unknown",
     "torch.is_tensor(x)\n    show(x)": "unknown",
     "torch.stack(x)\n    show(x)": "unknown",

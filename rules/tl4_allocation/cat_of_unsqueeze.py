@@ -10,8 +10,11 @@ from torchlint.models import function_names
 from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import bare_star_safe, expression, module_for
 
+from ._cat_of_unsqueeze import Replaced, collected, raised
+
 _CATS = function_names("torch", joins="parts", axis="given")
 _KEYWORDS = frozenset({"tensors", "dim"})
+_MESSAGE = "each tensor is unsqueezed by a separate operation; `torch.stack` adds the dimension to all"
 
 _SOURCE = """\
 import torch
@@ -62,7 +65,7 @@ class CatOfUnsqueeze(Rule):
 
     ## What it does
     Finds `torch.cat` of a list whose elements all get the dimension along which they are joined just for that:
-    `x.unsqueeze(0)`, `x[None]`.
+    `x.unsqueeze(0)`, `x[None]`. Also of a list that a loop fills with such views and that is only joined.
 
     ## Why is this slow
     Every view is an operation that PyTorch dispatches, and that autograd records, on its own. `torch.stack` adds the
@@ -118,16 +121,18 @@ class CatOfUnsqueeze(Rule):
             return
         tensors, along = site.calls.argument(call, 0, "tensors"), site.calls.argument(call, 1, "dim")
         dim = 0 if along is None else site.values.of(along).literal
-        elements = _elements(tensors)
-        pairs = [(element, _expanded(site, element, dim)) for element in elements]
-        if tensors is None or not pairs or type(dim) is not int:
+        if tensors is None or type(dim) is not int:
             return
-        bare = [(element, tensor) for element, tensor in pairs if tensor is not None]
-        if len(bare) == len(pairs):
-            message = "each tensor is unsqueezed by a separate operation; `torch.stack` adds the dimension to all"
-            figure = ("rows-8x6",) if isinstance(tensors, (cst.List, cst.Tuple)) else ("rows-8x6", "rows-64x256")
-            fix = None if site.compiling.scripted() else _fix(site, call, tensors, bare)
-            yield Report(call, message, fix, figure=figure)
+        elements = _elements(tensors)
+        listed = isinstance(tensors, (cst.List, cst.Tuple))
+        if elements and all(raised(site, element, dim) for element in elements):
+            fix = _fix(site, call, tensors, [(element, _bare(element)) for element in elements])
+        elif filled := collected(site, tensors, dim):
+            fix = _fix_of_filled(site, call, filled)
+        else:
+            return
+        figure = ("rows-8x6",) if listed else ("rows-8x6", "rows-64x256")
+        yield Report(call, _MESSAGE, None if site.compiling.scripted() else fix, figure=figure)
 
 
 def _elements(tensors: cst.BaseExpression | None) -> Sequence[cst.BaseExpression]:
@@ -141,41 +146,14 @@ def _elements(tensors: cst.BaseExpression | None) -> Sequence[cst.BaseExpression
     return []
 
 
-def _expanded(site: Site, node: cst.BaseExpression, dim: object) -> cst.BaseExpression | None:
-    """The tensor that a view adds one dimension to, at this place."""
-    match node:
-        case cst.Call(
-            func=cst.Attribute(value=tensor, attr=cst.Name(value="unsqueeze")), args=[cst.Arg(star="") as at]
-        ):
-            return tensor if _is(site, at.value, dim) and site.names.of(node.func) is None else None
-        case cst.Call(func=func, args=[cst.Arg(star="", keyword=None) as given, cst.Arg(star="") as at]):
-            added = site.names.of(func) == "torch.unsqueeze" and _is(site, at.value, dim)
-            return given.value if added else None
-        case cst.Subscript(value=tensor, slice=[cst.SubscriptElement(slice=cst.Index(value=index)), *others]):
-            rest = [part.slice for part in others]
-            return tensor if dim == 0 and _is_none(site, index) and _is_all(rest) else None
-    return None
-
-
-def _is(site: Site, node: cst.BaseExpression, dim: object) -> bool:
-    literal = site.values.of(node).literal
-    return type(literal) is int and literal == dim
-
-
-def _is_none(site: Site, index: cst.BaseExpression) -> bool:
-    """``None`` or ``np.newaxis``."""
-    none = isinstance(index, cst.Name) and index.value == "None"
-    return none or site.names.of(index) in ("numpy.newaxis", "torch.newaxis")
-
-
-def _is_all(rest: Sequence[cst.BaseSlice]) -> bool:
-    """Whether what follows the new dimension in an index keeps all others: nothing, or ``...``."""
-    match rest:
-        case []:
-            return True
-        case [cst.Index(value=cst.Ellipsis())]:
-            return True
-    return False
+def _bare(view: cst.BaseExpression) -> cst.BaseExpression:
+    """The tensor that a view adds a dimension to."""
+    match view:
+        case cst.Subscript(value=tensor) | cst.Call(args=[cst.Arg(value=tensor), _]):
+            return tensor
+        case cst.Call(func=cst.Attribute(value=tensor)):
+            return tensor
+    raise AssertionError(view)
 
 
 def _fix(
@@ -193,6 +171,17 @@ def _fix(
     else:
         replace.extend((element, bare_star_safe(tensor)) for element, tensor in bare)
     return Fix("stack them", tuple(replace), imports=missing)
+
+
+def _fix_of_filled(site: Site, call: cst.Call, filled: Replaced) -> Fix:
+    """``torch.stack`` of a list that loops fill with the tensors themselves."""
+    torch, missing = module_for(site, "torch", "torch")
+    return Fix(
+        "stack them",
+        ((call.func, expression(f"{torch}.stack")),),
+        imports=missing,
+        elsewhere=filled,
+    )
 
 
 def _walked(site: Site, tensors: cst.BaseExpression, tensor: cst.BaseExpression) -> cst.BaseExpression | None:

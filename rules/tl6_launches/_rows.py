@@ -12,6 +12,7 @@ from torchlint.facts.code.nesting import LoopNode, around, head, inside, nodes_o
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, walk
 from torchlint.facts.loops.elements import Elements
+from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Row
@@ -60,6 +61,8 @@ class Rows(Fact):
                 single |= inner[1]
                 node = inner[0]
                 continue
+            if isinstance(node, ast.DictComp):
+                return self._in_dict(facts, node, loop)
             found = self._element(facts, node, loop, single=single)
             if found is not None:
                 return found
@@ -86,6 +89,33 @@ class Rows(Fact):
         if not self.elements.counted(facts, node.value, index):
             return None
         return Row(over=self.values.of(facts, node.value), single=single, counted=ast.unparse(over))
+
+    def _in_dict(self, facts: FileFacts, whole: ast.DictComp, loop: LoopNode) -> Row | None:
+        """The rows that a dict has of the values of another one: ``{k: v[i : i + 1] for k, v in xs.items()}``."""
+        match whole:
+            case ast.DictComp(
+                value=node,
+                generators=[
+                    ast.comprehension(
+                        target=ast.Tuple(elts=[_, ast.Name(id=held)]),
+                        iter=ast.Call(func=ast.Attribute(value=ast.Name() as rows, attr="items")),
+                        ifs=[],
+                    )
+                ],
+            ):
+                inner = self._unwrapped(facts, node)
+            case _:
+                return None
+        node, single = inner if inner is not None else (node, False)
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name) or node.value.id != held:
+            return None
+        index, over = first_index(node), head(loop)
+        if isinstance(index, ast.Slice):
+            index, single = _only(index) or index, True
+        if over is None or not isinstance(index, ast.Name) or not self.elements.counted(facts, rows, index):
+            return None
+        known = self.values.of(facts, node.value)
+        return Row(over=known if known.known or not single else TENSOR, single=single, counted=ast.unparse(over))
 
     def _unwrapped(self, facts: FileFacts, node: ast.expr) -> tuple[ast.expr, bool] | None:
         """What a conversion or a view is of, and whether it makes a batch of one; ``None`` for anything else."""

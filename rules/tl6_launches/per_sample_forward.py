@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models.protocols import makers
-from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Row, Rule, Site
+from torchlint.rule import Example, Frequency, Input, Kind, Method, NetworkCall, Report, Row, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
 
 from ._rows import row_of
 
 _MESSAGE = "the network is called for one item at a time; stack the items and call it once for all of them"
+_ONE_PROMPT = "the model generates for one prompt of the batch at a time; hand it all rows and generate once"
 _SAMPLES = re.compile(r"(^|[^a-z])(n_?|num_?)?(batch|envs?|samples?|agents?|workers?|actors?)($|[^a-z]|_?size)")
 _ARRAYS = frozenset({Kind.TENSOR, Kind.NDARRAY})
 # What these compute for an item depends on how long the item is, and items may be of any length.
@@ -53,8 +54,8 @@ class PerSampleForward(Rule):
 
     ## What it does
     Finds calls of a network in loops and comprehensions whose input is the item that the loop is at: a row of a tensor
-    or array, or an item that is made a batch of one. Items that are sequences, networks that the loop trains, and loops
-    that need a result before they go on are left alone.
+    or array, or an item that is made a batch of one; also `generate` of a language model for one row of a batch. Items
+    that are sequences, networks that the loop trains, and loops that need a result before they go on are left alone.
 
     ## Why is this slow
     A small network costs about as much for one row as for many: what counts are the operations that are started. One
@@ -87,7 +88,7 @@ class PerSampleForward(Rule):
     code = "TL605"
     name = "per-sample-forward"
     summary = "a network is called for one item of a batch at a time"
-    trigger = NetworkCall(looped=True)
+    trigger = NetworkCall(looped=True) | Method("generate")
     least = Frequency.UPDATE
     examples = (
         Example(
@@ -105,7 +106,13 @@ class PerSampleForward(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call whose input is one item, and for which no other round waits."""
         call = site.node
-        if not isinstance(call, cst.Call) or not call.args or not site.calls.is_plain(call):
+        if not isinstance(call, cst.Call) or not call.args:
+            return
+        if _generates(call):
+            if _is_one_prompt(site, call):
+                yield Report(call, _ONE_PROMPT, figure="none")
+            return
+        if not site.calls.is_plain(call):
             return
         loops = site.loops.around(call)
         if not loops or loops[0].few or not runs_module(site, call.func):
@@ -121,6 +128,23 @@ class PerSampleForward(Rule):
             and site.loops.is_batchable(call)
         ):
             yield Report(call, _MESSAGE)
+
+
+def _generates(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "generate"
+
+
+def _is_one_prompt(site: Site, call: cst.Call) -> bool:
+    """Whether a model generates for one row of a batch, whose rows are of one length, and no other round waits."""
+    loops = site.loops.around(call)
+    if not loops or loops[0].few or site.values.of(call).kind is not Kind.TENSOR:
+        return False
+    rows = [row_of(site, argument.value) for argument in call.args if argument.star != "*"]
+    return (
+        any(row is not None and row.single and row.over.kind is Kind.TENSOR for row in rows)
+        and same_in_all_rounds(site, call)
+        and site.loops.is_batchable(call)
+    )
 
 
 def _row(site: Site, node: cst.BaseExpression) -> Row | None:

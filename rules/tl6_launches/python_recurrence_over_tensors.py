@@ -18,6 +18,10 @@ _ROWS = (
     "earlier iteration in one operation before the loop"
 )
 _ALONE = "this loop fills a tensor element by element with independent values; compute all elements at once"
+_SUM = "this loop adds up single elements of tensors, by operations of their own; pick all of them at once and sum them"
+_REST = (
+    "each iteration sums up the rest of the tensor again; `x.flip(dim).cumsum(dim).flip(dim)` computes all these sums"
+)
 
 _WORTH = 3
 """A loop over one rollout is worth a change from as many operations on that need no earlier round."""
@@ -78,7 +82,8 @@ class PythonRecurrenceOverTensors(Rule):
 
     ## What it does
     Finds loops in hot code that read tensors at the place that they count, or one element after the other, and compute
-    a recurrence from them (discounted sums, GAE, V-trace), or fill a tensor with what does not depend on other rounds.
+    a recurrence from them (discounted sums, GAE, V-trace), add them up one by one, or fill a tensor with what does not
+    depend on other rounds, such as sums of all that follows.
 
     ## Why is this slow
     Taking an element out of a tensor and every sum and product of 0-d tensors is an operation with all its overhead,
@@ -154,8 +159,8 @@ class PythonRecurrenceOverTensors(Rule):
         if seldom and (not picked.carried or picked.ahead < _WORTH):
             return
         if not picked.carried:
-            yield Report(loop.iter, _ALONE)
+            yield Report(loop.iter, _REST if picked.rest else _ALONE)
         elif picked.single:
-            yield Report(loop.iter, _SINGLE)
+            yield Report(loop.iter, _SUM if picked.summed else _SINGLE)
         elif picked.paired or picked.ahead > picked.prepared:
             yield Report(loop.iter, _ROWS, level=Level.NOTE)

@@ -110,6 +110,7 @@ class Picked:
         prepared: something that it reads was computed from several tensors at once, before the loop.
         ahead: how many sums, products and the like need nothing of an earlier round: before the loop they are one each.
         paired: one of these takes elements of two tensors.
+        summed: all that goes from round to round is a sum of single numbers; ``rest``: each round sums up what is left.
     """
 
     carried: bool = False
@@ -117,6 +118,8 @@ class Picked:
     prepared: bool = False
     ahead: int = 0
     paired: bool = False
+    summed: bool = False
+    rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,14 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import forms_of, receiver_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.values.torch_objects import KEEPING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import last_names, method_names
+from torchlint.models import last_names
 from torchlint.rule import Kind
 
 # Methods that give the module itself, and functions that wrap one.
-SAME = method_names("Module", returns="receiver")
+SAME = KEEPING
 _CHILDREN = frozenset({"values", "children", "modules"})
 _WRAPPERS = last_names(wraps="module")
 

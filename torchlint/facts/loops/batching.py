@@ -18,7 +18,8 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
 
-_LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
+_LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
+_ENDING = (ast.Break, ast.Continue)
 _LIVE = frozenset({"step", "reset", "backward", "send", "recv", "render", "update", "zero_grad", "learn"})
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.modules.container.ModuleList", "builtins.list"})
 
@@ -42,7 +43,7 @@ class Batching(Fact):
         if loop is None or isinstance(loop, ast.While):
             return False
         parts = list(nodes_of(inside(loop)))
-        if any(isinstance(part, _LEAVING) or self._is_live(facts, part, loop) for part in parts):
+        if any(_leaves(facts, part, loop) or self._is_live(facts, part, loop) for part in parts):
             return False
         effects = self.sides.call(facts, call)
         kept = (text for text in effects.writes if not _is_of_round(facts, loop, text))
@@ -169,6 +170,11 @@ class Batching(Fact):
             first = value.elts[0]
             return isinstance(first, ast.Call) and all(alike(first, part) for part in value.elts)
         return False
+
+
+def _leaves(facts: FileFacts, node: ast.AST, loop: LoopNode) -> bool:
+    """Whether a statement leaves a loop, or ends its round; a ``break`` may be of a loop in it."""
+    return isinstance(node, _LEAVING) or (isinstance(node, _ENDING) and next(around(facts, node), None) is loop)
 
 
 def _alike(call: ast.Call, parts: list[ast.AST]) -> Iterator[ast.Call]:

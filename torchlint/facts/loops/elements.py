@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile, repeat
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import first_index, is_number, root_of, walk
+from torchlint.facts.code.tree import first_index, is_number, names_in, root_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.values import Values
@@ -32,6 +33,7 @@ _FUNCTIONS = frozenset(
     for name in ("where", "max", "min", "maximum", "minimum", "clamp", "exp", "log", "abs", "zeros_like")
 )
 _JOINING = function_names("torch", joins="parts")
+_SUMMING = frozenset({"sum", "cumsum", "prod"})
 
 
 @dataclass(eq=False, slots=True)
@@ -121,33 +123,105 @@ class Elements(Fact):
             return None
         if not all(self._is_arithmetic(facts, part) for part in parts if isinstance(part, ast.Call)):
             return None
+        if self._sums_up_rest(facts, loop):
+            return Picked(summed=True, rest=True)
         reads = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and _is_read(part)]
-        found = [value for part in reads if (value := self._part(facts, part)) is not None]
-        rows = [part for part in reads if isinstance(part, ast.Name) and self._is_element(facts, part)]
-        if any(value.kind is Kind.NDARRAY for value in found):
+        taken = {part: value for part in reads if (value := self._part(facts, part)) is not None}
+        if any(value.kind is Kind.NDARRAY for value in taken.values()):
             return None
         filled = any(self._is_filled(facts, stmt) for stmt in loop.body)
-        tensors = [value for value in found if value.kind is Kind.TENSOR]
-        if not tensors and found and all(value.kind is Kind.UNKNOWN for value in found):
-            kept = (self.values.of(facts, part) for stmt in loop.body for part in _kept(stmt))
-            tensors = [value for value in kept if value.kind is Kind.TENSOR]
-            grown = [added[0] for stmt in loop.body if (added := _added(stmt)) is not None]
-            tensors = tensors or [TENSOR for each in grown if self._is_joined(facts, each)]
-        if not tensors and not (found and filled and all(value.kind is Kind.UNKNOWN for value in found)):
+        tensors = self._tensors(facts, loop, taken)
+        if not tensors and not (taken and filled and all(value.kind is Kind.UNKNOWN for value in taken.values())):
             return None
-        carrying = [stmt for stmt in parts if isinstance(stmt, ast.stmt) and self._is_carried(facts, loop, stmt)]
-        carried = bool(carrying)
-        alone = not carried and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
-        if not carried and not (alone and tensors):
+        adding = [stmt for stmt in parts if isinstance(stmt, ast.AugAssign) and self._adds_numbers(facts, loop, stmt)]
+        others = [stmt for stmt in parts if isinstance(stmt, ast.stmt) and self._is_carried(facts, loop, stmt)]
+        carrying = [*others, *adding]
+        alone = not carrying and any(self._is_filled(facts, stmt) and self._is_single(stmt) for stmt in loop.body)
+        if not carrying and not (alone and tensors):
             return None
+        rows = [part for part in reads if isinstance(part, ast.Name) and self._is_element(facts, part)]
         ahead, paired = _ahead(parts, carrying, rows)
+        numbers = all(value.rank == 1 for value in tensors) or self._are_numbers(facts, taken)
         return Picked(
-            carried=carried,
-            single=bool(tensors) and all(value.rank == 1 for value in tensors),
+            carried=bool(carrying),
+            single=bool(tensors) and numbers,
             prepared=any(self._is_prepared(facts, part) for part in reads if isinstance(part, ast.Subscript)),
             ahead=ahead,
             paired=paired,
+            summed=bool(adding) and not others,
         )
+
+    def _tensors(self, facts: FileFacts, loop: ast.For, taken: Mapping[ast.Name | ast.Subscript, Value]) -> list[Value]:
+        """What is known of the tensors of which a loop takes elements.
+
+        Of collections of unknown kind what the loop makes of them tells, or what else the function asks them for.
+        """
+        tensors = [value for value in taken.values() if value.kind is Kind.TENSOR]
+        if tensors or not taken or any(value.kind is not Kind.UNKNOWN for value in taken.values()):
+            return tensors
+        kept = (self.values.of(facts, part) for stmt in loop.body for part in _kept(stmt))
+        tensors = [value for value in kept if value.kind is Kind.TENSOR]
+        grown = [added[0] for stmt in loop.body if (added := _added(stmt)) is not None]
+        tensors = tensors or [TENSOR for each in grown if self._is_joined(facts, each)]
+        return tensors or [TENSOR for part in taken if self._has_device(facts, part)]
+
+    def _has_device(self, facts: FileFacts, part: ast.expr) -> bool:
+        """Whether a function asks what an element is taken of for its device, so that it is no array."""
+        whole = part.value if isinstance(part, ast.Subscript) else None
+        if not isinstance(whole, ast.Name):
+            return False
+        binding = self.project.reaching(facts, whole).only
+        mentions = mentions_of(facts, facts.scope_of(whole).function.node, whole.id)
+        asking = (use for use in mentions if getattr(facts.parent.get(use), "attr", "") == "device")
+        return binding is not None and any(self.project.reaching(facts, use).only is binding for use in asking)
+
+    def _are_numbers(self, facts: FileFacts, parts: Iterable[ast.expr]) -> bool:
+        """Whether elements are single numbers, as far as is known."""
+        known = [self._is_number(facts, part) for part in parts]
+        return True in known and False not in known
+
+    def _is_number(self, facts: FileFacts, node: ast.expr) -> bool | None:
+        """Whether an element is one number: it has an index for each axis, or several that loops count.
+
+        ``None``: not known.
+        """
+        indices: list[ast.expr] = []
+        whole = facts.last_item(node)
+        while isinstance(whole, ast.Subscript):
+            indices += whole.slice.elts if isinstance(whole.slice, ast.Tuple) else [whole.slice]
+            whole = whole.value
+        if any(isinstance(index, (ast.Slice, ast.Constant)) for index in indices):
+            return False
+        rank = self.values.of(facts, whole).rank
+        if rank is not None and indices:
+            return len(indices) >= rank
+        loops = list(around(facts, node))
+        varied = (any(_binds(loop, name) for loop in loops for name in names_in(index)) for index in indices)
+        return True if len(indices) > 1 and all(varied) else None
+
+    def _adds_numbers(self, facts: FileFacts, loop: ast.For, stmt: ast.AugAssign) -> bool:
+        """Whether a statement adds one number of a tensor to a sum of all rounds: ``loss -= logp[i, a[i]]``."""
+        if not isinstance(stmt.target, ast.Name) or not isinstance(stmt.op, (ast.Add, ast.Sub)):
+            return False
+        reads = (part for part in self._reads(facts, loop, stmt.value) if isinstance(part, ast.Subscript))
+        return self._are_numbers(facts, (part for part in reads if self._is_element(facts, part)))
+
+    def _sums_up_rest(self, facts: FileFacts, loop: ast.For) -> bool:
+        """Whether each round sums up what is left of a tensor from its place on: ``x[:, t] = x[:, t:].sum(-1)``."""
+        match loop:
+            case ast.For(
+                target=ast.Name(id=count),
+                body=[ast.Assign(targets=[ast.Subscript() as place], value=ast.Call(func=ast.Attribute() as func))],
+            ):
+                index = _column(place) or first_index(place)
+                rest = func.value if isinstance(func.value, ast.Subscript) else None
+            case _:
+                return False
+        if rest is None or func.attr not in _SUMMING or not (isinstance(index, ast.Name) and index.id == count):
+            return False
+        begins = [part.lower for part in walk(rest.slice) if isinstance(part, ast.Slice) and part.upper is None]
+        from_here = any(isinstance(lower, ast.Name) and lower.id == count for lower in begins)
+        return from_here and self.is_count(facts, loop.iter) and self.values.of(facts, rest.value).kind is Kind.TENSOR
 
     def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
         """Whether a tensor that a loop reads was added up from several others at once, before the loop.

@@ -16,7 +16,7 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.containers import displayed, element_of, plain
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
-from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
+from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
 from torchlint.late import dataclass
 from torchlint.models import function_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -80,7 +80,7 @@ class Attributes:
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
         stores = self._made(self._stores(cls, name))
-        result = join(self._stored(cls, store) for store in stores)
+        result = self._joined(cls, name, stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if not result.known and name in self._optimised(cls):
@@ -92,6 +92,19 @@ class Attributes:
         if result is not None and (not result.known or result.kind in (Kind.LIST, Kind.DICT)):
             return _of_modules(result) if f"{name}[]" in self._optimised(cls) else result
         return result
+
+    def _joined(self, cls: str, name: str, stores: list[AttributeStore]) -> Value | None:
+        """What holds for all that is assigned to an attribute.
+
+        A method of a base that moves a module, ``self.net = self.net.cuda()``, tells where it is: the class is that of
+        the object's own module, and not of any module that an object of the base may have.
+        """
+        moved = [store for store in stores if _moves(store, name)]
+        made = join(self._stored(cls, store) for store in stores if store not in moved)
+        whole = join((made, *(self._stored(cls, store) for store in moved))) if moved else made
+        if made is None or made.kind is not Kind.MODULE or whole is None:
+            return whole
+        return replace(made, device=whole.device)
 
     def floor(self, question: Question) -> Value | None:
         """Return the kind of a list or dict whose elements are computed from its own, so that nothing else is known.
@@ -444,6 +457,14 @@ def _own_part(call: ast.expr, method: Scope, asked: str) -> str:
         ):
             return f"{attr}[]" if name == asked and owner == method.self_name else ""
     return ""
+
+
+def _moves(store: AttributeStore, name: str) -> bool:
+    """Whether an assignment gives an attribute the module that it holds: ``self.net = self.net.eval()``."""
+    match store.binding.value:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=method)):
+            return attr == name and method in KEEPING and owner == store.scope.self_name
+    return False
 
 
 def _holder(facts: FileFacts, added: ast.expr, attr: str) -> ast.expr | None:

@@ -161,7 +161,8 @@ def takes_tensor(name: str) -> bool:
         return last in needed["distributed"]
     if f"{module}." == _FUNCTIONAL:
         return any(last in group for group in table()["functional"].values())
-    return module == "torch" and any(last in table()["operations"][group] for group in needed["groups"])
+    groups = (table()["torch"]["like"], *(table()["operations"][group] for group in needed["groups"]))
+    return module == "torch" and any(last in group for group in groups)
 
 
 def _is_tested(facts: FileFacts, node: ast.Name) -> bool:

@@ -11,10 +11,13 @@ from torchlint.facts.values.join import TENSOR, join, tuple_of
 from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_of, operands, rules, starred, table
 from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 UNBIASED = "unbiased"
 """The literal of a module that was made with ``bias=False``: its attribute ``bias`` is ``None``."""
+KEEPING = method_names("Module", returns="receiver")
+"""Methods of modules that return the module itself."""
 
 
 def distribution(last: str, call: ast.Call, of: Of) -> Value:
