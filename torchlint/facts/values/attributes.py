@@ -18,11 +18,12 @@ from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, l
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
-from torchlint.models import function_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 _RESTORING = function_names(restores=True)
+_KEEPING = method_names("Module", returns="receiver")
 _REGISTERED = (Kind.FUNCTION, Kind.CLASS)
 
 
@@ -80,7 +81,7 @@ class Attributes:
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
         stores = self._made(self._stores(cls, name))
-        result = join(self._stored(cls, store) for store in stores)
+        result = join(self._stored(cls, name, store) for store in stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if not result.known and name in self._optimised(cls):
@@ -194,9 +195,13 @@ class Attributes:
                 over = all(map(_builds_on_base, project.descendants(cls)))
         return (store for store in stores_of(project, cls, name) if store.scope not in hidden)
 
-    def _stored(self, cls: str, store: AttributeStore) -> Value | None:
+    def _stored(self, cls: str, name: str, store: AttributeStore) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
             return None  # changes the number, hardly ever the kind
+        if _moves_itself(store, name):  # of any class that derives from this one, the module that it has itself
+            held = self.ask.attribute(cls, name)
+            if held is None or (held.kind is Kind.MODULE and held.name):
+                return held
         value = store.binding.value
         if isinstance(value, ast.Name) and not store.binding.path and store.binding.annotation is None:
             given = self._given(cls, store.scope, value)
@@ -444,6 +449,14 @@ def _own_part(call: ast.expr, method: Scope, asked: str) -> str:
         ):
             return f"{attr}[]" if name == asked and owner == method.self_name else ""
     return ""
+
+
+def _moves_itself(store: AttributeStore, name: str) -> bool:
+    """Whether an attribute is set to itself, moved or switched: ``self.net = self.net.cuda()``."""
+    match store.binding.value:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=method)):
+            return attr == name and owner == store.scope.self_name and method in _KEEPING and not store.binding.path
+    return False
 
 
 def _holder(facts: FileFacts, added: ast.expr, attr: str) -> ast.expr | None:
