@@ -89,8 +89,8 @@ class CpuThenMove(Rule):
     Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange` and the `*_like` functions whose result is moved or cast
     in the same expression: `.to(device)`, `.cuda()`, `.to(dtype)`, `.float()`, `.long()`, `.bool()` and so on, also
     several in a row and with `.unsqueeze(0)` or `[None]` between them; `linspace` and `logspace` that are moved. A move
-    in the next statement that uses the tensor counts too, also under an `if`: `zeros = zeros.cuda()`; no fix is offered
-    there.
+    in the next statement that uses the tensor counts too, also under an `if`: `zeros = zeros.cuda()`,
+    `return zeros.cuda()`; no fix is offered there.
 
     The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`.
 
@@ -228,7 +228,7 @@ def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Repor
             break
     if (helper := moved_by_helper(site, made)) is not None:
         yield Report(call, _handed(creator, helper), figure="labels-256")
-    elif (move := moved_later(site, call)) is not None:
+    elif (move := moved_later(site, made)) is not None:
         yield Report(call, _later(creator, move), figure="labels-256")
 
 
