@@ -640,6 +640,23 @@ CLASSES = {
     ),
     "never set": ("class A:\n    def f(self):\n        show(self.x)", "unknown"),
     "of an instance": ("class A:\n    def __init__(self):\n        self.x = 1\nshow(A().x)", "Python number int"),
+    "of a derived class, that the base moves": (
+        "class A:\n    def move(self):\n        self.x = self.x.cuda()\nclass N(nn.Module):\n    pass\n"
+        "class M(nn.Module):\n    pass\nclass B(A):\n    def __init__(self):\n        self.x = N()\n"
+        "class C(A):\n    def __init__(self):\n        self.x = M()\nshow(B().x)",
+        "module code.N",
+    ),
+    "of a derived class, that the base replaces": (
+        "class A:\n    def move(self):\n        self.x = self.y.cuda()\nclass N(nn.Module):\n    pass\n"
+        "class M(nn.Module):\n    pass\nclass B(A):\n    def __init__(self):\n        self.x = N()\n"
+        "class C(A):\n    def __init__(self):\n        self.y = M()\nshow(B().x)",
+        "module code.M|code.N",
+    ),
+    "a tensor that is moved later": (
+        "class A:\n    def __init__(self):\n        self.x = torch.zeros(3)\n"
+        "    def f(self):\n        self.x = self.x.cuda()\n        show(self.x)",
+        "tensor float32 cuda or cpu rank 1",
+    ),
     "set from outside": (
         "class A:\n    def __init__(self):\n        self.x = 1\na = A()\na.x = 'a'\nshow(a.x)",
         "unknown",

@@ -137,12 +137,15 @@ def _moved_on(facts: FileFacts, node: ast.expr) -> str:
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:
     """Return the move of a fresh tensor in the next statement that mentions it, as source: ``x.cuda()``; else ``None``.
 
-    ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds; also ``x = to_device(x)`` with a
-    function that only moves.
+    ``x = x.to(device)`` or ``return x.to(device)`` right after it, also under an ``if use_cuda:``; also
+    ``x = to_device(x)`` with a function that only moves. A function that gives the tensor on as it is may hold it:
+    ``x = Variable(torch.zeros(4))``.
     """
     twin = site.expression(node)
     if twin is None:
         return None
+    while (call := _handed_to(site.file, twin)) and site.fact(Project).qualified(site.file, call.func) in HANDING:
+        twin = call
     sequel = site.fact(Sequel)
     if move := sequel.moved(site.file, twin):
         return move

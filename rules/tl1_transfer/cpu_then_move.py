@@ -18,7 +18,16 @@ from torchlint.rule.build import (
     with_arguments,
     with_keyword,
 )
-from torchlint.rule.convert import CAST_DTYPES, CONVERSIONS, LEGACY_CONSTRUCTORS, WIDTHS, conversion, is_int, is_view
+from torchlint.rule.convert import (
+    CAST_DTYPES,
+    CONVERSIONS,
+    LEGACY_CONSTRUCTORS,
+    WIDTHS,
+    conversion,
+    device_named,
+    is_int,
+    is_view,
+)
 
 from ._cpu_then_move import PlacementOptions, moved_by_helper, moved_later
 
@@ -39,7 +48,8 @@ _LEGACY = sorted(name for name in LEGACY_CONSTRUCTORS if not name.startswith("to
 _FILLING = frozenset({"fill_", "zero_"})
 _LARGEST_INTEGER = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
-_SIZED = "torch.{name}(...) is made on the CPU and then moved: `torch.empty(..., device=...)` makes it there"
+_SIZED = "torch.{name}(...) is made on the CPU and then moved: `{maker}(..., device=...)` makes it there"
+_FILLED = "torch.{name}(...) is filled and then cast, which writes it twice: give dtype= to torch.full"
 
 _UPDATE = """\
 import torch
@@ -89,10 +99,11 @@ class CpuThenMove(Rule):
     Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange` and the `*_like` functions whose result is moved or cast
     in the same expression: `.to(device)`, `.cuda()`, `.to(dtype)`, `.float()`, `.long()`, `.bool()` and so on, also
     several in a row and with `.unsqueeze(0)` or `[None]` between them; `linspace` and `logspace` that are moved. A move
-    in the next statement that uses the tensor counts too, also under an `if`: `zeros = zeros.cuda()`; no fix is offered
-    there.
+    in the next statement that uses the tensor counts too, also under an `if`: `zeros = zeros.cuda()`,
+    `return zeros.cuda()`; no fix is offered there.
 
-    The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`.
+    The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`, and so
+    does a cast of what was filled with one number, as in `torch.Tensor(1).fill_(index).long()`.
 
     ## Why is this slow
     The first tensor is filled only to be copied. To an accelerator that copy blocks the program, where making the
@@ -160,14 +171,14 @@ class CpuThenMove(Rule):
             return
         creator = (site.names.of(call.func) or "").removeprefix("torch.")
         if f"torch.{creator}" in LEGACY_CONSTRUCTORS and _takes_sizes(site, call):
-            yield from _moved_as_made(site, call, creator)
+            yield from _converted_as_made(site, call, creator)
             return
         if creator not in _CREATORS or not _spelled_out(call, creator):
             return
         torch, missing = module_for(site, "torch", "torch")
         links, steps = _converted(site, call, torch)
         if not steps:
-            yield from _moved_elsewhere(site, call, creator)
+            yield from _converted_as_made(site, call, creator)
             return
         if _left_alone(site, call, creator, steps):
             return
@@ -205,17 +216,33 @@ def _takes_sizes(site: Site, call: cst.Call) -> bool:
     return bool(call.args[0].star) or size.kind is Kind.SIZE or (size.kind is Kind.NUMBER and size.dtype == "int")
 
 
-def _moved_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
-    """Report a legacy constructor of a size whose result is moved at once, perhaps after it was filled."""
+def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
+    """Report a tensor that is moved or cast at once, perhaps after it was filled with one number."""
     torch, _ = module_for(site, "torch", "torch")
+    filled = False
     for link in site.calls.chain(call):
         step = conversion(site, link, torch)
-        if step is not None and step.device is not None:
-            yield Report(link.node, _SIZED.format(name=creator), figure="labels-256")
+        if step is not None and step.device is not None and device_named(site, step.device) is not Device.CPU:
+            yield Report(link.node, _SIZED.format(name=creator, maker=_maker(creator)), figure="labels-256")
             return
+        if filled and step is not None and step.dtype_name not in (None, _dtype(site, call, creator)):
+            yield Report(link.node, _FILLED.format(name=creator), figure="mask-256x64")
+            return
+        filled = filled or link.name in _FILLING
         if step is None and link.name not in _FILLING and not is_view(site, link):
             return
     yield from _moved_elsewhere(site, call, creator)
+
+
+def _dtype(site: Site, call: cst.Call, creator: str) -> str | None:
+    """The dtype of what a creator makes, ``None`` where it is not known."""
+    legacy = f"torch.{creator}"
+    return LEGACY_CONSTRUCTORS[legacy] or "float32" if legacy in LEGACY_CONSTRUCTORS else site.values.of(call).dtype
+
+
+def _maker(creator: str) -> str:
+    """The creator to use, which takes a device."""
+    return "torch.empty" if f"torch.{creator}" in LEGACY_CONSTRUCTORS else f"torch.{creator}"
 
 
 def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
@@ -228,7 +255,7 @@ def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Repor
             break
     if (helper := moved_by_helper(site, made)) is not None:
         yield Report(call, _handed(creator, helper), figure="labels-256")
-    elif (move := moved_later(site, call)) is not None:
+    elif (move := moved_later(site, made)) is not None:
         yield Report(call, _later(creator, move), figure="labels-256")
 
 
@@ -433,8 +460,7 @@ def _later(creator: str, move: str) -> str:
 
 def _handed(creator: str, helper: str) -> str:
     """The smell where a function of the project moves the tensor."""
-    maker = "torch.empty" if f"torch.{creator}" in LEGACY_CONSTRUCTORS else f"torch.{creator}"
-    return f"torch.{creator}(...) is created on the CPU and `{helper}` moves it: give device= to {maker}"
+    return f"torch.{creator}(...) is created on the CPU and `{helper}` moves it: give device= to {_maker(creator)}"
 
 
 def _at_once(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:

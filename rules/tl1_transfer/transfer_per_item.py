@@ -23,8 +23,10 @@ from torchlint.rule import (
     Site,
 )
 from torchlint.rule.build import keyword_of, module_for
+from torchlint.rule.build import source as source_of
 
 from ._host_index import HostIndices, host_index
+from ._host_rows import HostRows, copied_again, fills_host
 from ._item import gives_items
 from ._joined_on_host import joined_items, moved_at_once
 from ._put_together import put_together, takes_row
@@ -38,6 +40,8 @@ _TOGETHER = "each item is copied separately, one transfer per iteration; stack t
 _AGAIN = "`{name}` is copied to the device for each {tensors} that it indexes; move it there once, before it is used"
 _ITEM = "each item of a dataset is moved separately, before a batch is made of it; move the batch in one transfer"
 _BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
+_ROW = "`{name}` lies on the host, so each row that is stored in it is copied alone and waits; make it on the device"
+_WHOLE = "`{name}` is filled on the host, so all of it is copied again in each round; make it on the device"
 
 _SOURCE = """\
 import torch
@@ -112,7 +116,9 @@ class TransferPerItem(Rule):
     ## What it does
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
     comprehension in hot code, where the results are stacked afterwards or fill the rows of a tensor, and `.cpu()` of
-    one row of a tensor at a time, by its number or of a loop over the rows.
+    one row of a tensor at a time, by its number or of a loop over the rows. A tensor that a network gave and that is
+    stored in a row or column of a tensor on the host counts too: `tokens[:, i] = token` copies it there; so does a move
+    of all that is stored there, in the same loop.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
     indexed: each of these copies it there, and the first is reported. And moves to a device in `__getitem__` of a
     dataset, which a loader calls for each item of a batch.
@@ -158,7 +164,7 @@ class TransferPerItem(Rule):
     name = "transfer-per-item"
     summary = "tensors are moved between host and device one by one, or an index for each tensor"
     level = Level.NOTE
-    trigger = Call(*_CREATORS) | Method(*_METHODS) | Found(HostIndices)
+    trigger = Call(*_CREATORS) | Method(*_METHODS) | Found(HostIndices) | Found(HostRows)
     least = Frequency.UPDATE
     yields_to = ("TL102", "TL104")
     cuda_only = True
@@ -190,7 +196,7 @@ class TransferPerItem(Rule):
         """Report a move of one item of many, if it could be one move of all, and an index that is copied again."""
         call = site.node
         if isinstance(call, cst.Subscript) and site.device.may_be_cuda():
-            yield from _copied_again(site, call)
+            yield from _put_on_host(call) if fills_host(site) else _copied_again(site, call)
         if not isinstance(call, cst.Call) or not site.device.may_be_cuda() or not site.calls.is_plain(call):
             return
         source = _moved(site, call)
@@ -198,6 +204,9 @@ class TransferPerItem(Rule):
             return
         if not _to_host(call) and gives_items(site):
             yield Report(call, _ITEM)
+            return
+        if not _to_host(call) and (name := copied_again(site, source)) is not None:
+            yield Report(call, _WHOLE.format(name=name))
             return
         place, loop = next(
             ((place, each) for place, each in enumerate(site.loops.around(source)) if not each.few), (0, None)
@@ -215,6 +224,11 @@ class TransferPerItem(Rule):
             yield Report(call, _TOGETHER, moved_at_once(site, items))
         elif _is_row(site, source, place):
             yield Report(call, _BEFORE)
+
+
+def _put_on_host(node: cst.Subscript) -> Iterator[Report]:
+    """Report a place in a tensor on the host that a loop copies a tensor of a device to."""
+    yield Report(node, _ROW.format(name=source_of(node.value)))
 
 
 def _copied_again(site: Site, node: cst.Subscript) -> Iterator[Report]:

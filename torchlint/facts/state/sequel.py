@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import FUNCTIONS, FileFacts
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import forms_of, parts_of, walk
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.dataflow.uses import Uses
@@ -70,7 +70,7 @@ class Sequel(Fact):
 
         Otherwise the result is empty.
 
-        ``x = x.to(device)`` right after it, or as all that an ``if use_cuda:`` holds.
+        ``x = x.to(device)`` or ``return x.to(device)``, also in a branch: ``if use_cuda:``.
         """
         call = self.replaced(facts, node)
         if call is None or not isinstance(call.func, ast.Attribute) or not is_target(facts, node, call.func.value):
@@ -80,16 +80,33 @@ class Sequel(Fact):
     def replaced(self, facts: FileFacts, node: ast.expr) -> ast.Call | None:
         """Return the call whose result replaces a fresh value in the next statement that mentions it.
 
-        ``to_device(x)`` of ``x = to_device(x)`` right after it, or of such a statement as all that an ``if`` holds.
+        ``to_device(x)`` of ``x = to_device(x)`` or ``return to_device(x), y``, or of the first such statement of an
+        ``if`` that leaves the value as it is otherwise.
         """
         stmt = facts.statement(node)
         if not isinstance(stmt, ast.Assign) or stmt.value is not node or len(stmt.targets) != 1:
             return None
-        target = stmt.targets[0]
         block, index = facts.places[stmt]
-        places = self._mentions(block).get(ast.unparse(target), ())
-        later = bisect_right(places, index)
-        return _replacing(block[places[later]], target) if later < len(places) else None
+        return self._replacing(block, index + 1, stmt.targets[0])
+
+    def _replacing(self, block: Sequence[ast.stmt], start: int, target: ast.expr) -> ast.Call | None:
+        """The call that replaces a target in the first statement of a block that mentions it."""
+        stmt = next(self._mentioning(block, start, target), None)
+        match stmt:
+            case ast.If(test=test, body=body, orelse=orelse) if not among(target, walk(test)):
+                others = self._mentioning(orelse, 0, target)
+                return self._replacing(body, 0, target) if all(_gives(each, target) for each in others) else None
+            case ast.Assign(targets=[again], value=value) if alike(again, target):
+                return _instead(value, target)
+            case ast.Return(value=ast.expr() as value):
+                parts = [part for part in parts_of(value) if among(target, walk(part))]
+                return _instead(parts[0], target) if len(parts) == 1 else None
+        return None
+
+    def _mentioning(self, block: Sequence[ast.stmt], start: int, target: ast.expr) -> Iterator[ast.stmt]:
+        """The statements of a block from one of them on that mention a name or attribute."""
+        places = self._mentions(block).get(ast.unparse(target), ()) if block else ()
+        return (block[place] for place in places[bisect_left(places, start) :])
 
     def _mentions(self, block: Sequence[ast.stmt]) -> dict[str, list[int]]:
         """The statements of a block that hold a name or attribute, by its source."""
@@ -131,11 +148,17 @@ def is_target(facts: FileFacts, node: ast.expr, other: ast.expr) -> bool:
     return isinstance(stmt, ast.Assign) and among(other, stmt.targets)
 
 
-def _replacing(stmt: ast.stmt, target: ast.expr) -> ast.Call | None:
-    """The call of ``x = x.cuda()`` or ``x = move(x)``, or of an ``if`` that holds nothing else."""
-    if isinstance(stmt, ast.If) and len(stmt.body) == 1 and not stmt.orelse:
-        return None if among(target, walk(stmt.test)) else _replacing(stmt.body[0], target)
-    match stmt:
-        case ast.Assign(targets=[again], value=ast.Call() as call) if alike(again, target):
-            return call
-    return None
+def _instead(value: ast.expr, target: ast.expr) -> ast.Call | None:
+    """The call that an expression is, or ``x.cuda()`` of ``x.cuda() if use_cuda else x``."""
+    if isinstance(value, ast.Call):
+        return value
+    if not isinstance(value, ast.IfExp) or among(target, walk(value.test)):
+        return None
+    kept = [form for form in forms_of(value) if alike(form, target)]
+    calls = [form for form in forms_of(value) if isinstance(form, ast.Call)]
+    return calls[0] if len(calls) == len(kept) == 1 else None
+
+
+def _gives(stmt: ast.stmt, target: ast.expr) -> bool:
+    """Whether a statement returns a value as it is, alone or as a part of a tuple."""
+    return isinstance(stmt, ast.Return) and stmt.value is not None and among(target, parts_of(stmt.value))
