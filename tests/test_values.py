@@ -474,6 +474,20 @@ PROGRAMS = {
         "        self.x[f()] = g()\n    def h(self):\n        show(self.x[k])",
         "instance code.A",
     ),
+    "a key that one of two dicts lacks": (
+        "def f(x):\n    if x:\n        return {'a': torch.zeros(3), 'n': 1}\n    return {'b': 2, 'n': torch.ones(3)}\n"
+        "y = f(z)\nshow((y['a'], y['b'], y['n'], y['c']))",
+        "tuple (tensor float32 cpu rank 1, Python number int, unknown, unknown)",
+    ),
+    "a key of a dict and of one with keys that are not known": (
+        "def f(x):\n    if x:\n        return {'a': torch.zeros(3)}\n    return {k: 1 for k in x}\nshow(f(z)['a'])",
+        "unknown",
+    ),
+    "dimensions that are named in another order": (
+        "def f(x, y, z, o):\n    x, y, z = x.permute(1, 0), torch.permute(y, (2, 0, 1)), z.permute(*o)\n"
+        "    show((x, y, z))",
+        "tuple (tensor rank 2, tensor rank 3, tensor)",
+    ),
     "batches of rows": (
         "from torch.utils.data import DataLoader\nclass D:\n    def __getitem__(self, i):\n"
         "        return {'x': np.zeros(3), 'y': 1.5}\nfor b in DataLoader(D()):\n    show((b['x'], b['y']))",
