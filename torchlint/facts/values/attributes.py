@@ -16,7 +16,7 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.containers import displayed, element_of, plain
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
-from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
+from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
 from torchlint.late import dataclass
 from torchlint.models import function_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -80,7 +80,7 @@ class Attributes:
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
         stores = self._made(self._stores(cls, name))
-        result = join(self._stored(cls, store) for store in stores)
+        result = self._joined(cls, name, stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if not result.known and name in self._optimised(cls):
@@ -193,6 +193,15 @@ class Attributes:
             if any(_replaces(init, store) for store in own) or (own and not _runs_base(init)):
                 over = all(map(_builds_on_base, project.descendants(cls)))
         return (store for store in stores_of(project, cls, name) if store.scope not in hidden)
+
+    def _joined(self, cls: str, name: str, stores: list[AttributeStore]) -> Value | None:
+        """What all assignments make an attribute; a module that another class only moves stays what it is."""
+        made = [store for store in stores if not _moves(cls, store, name)]
+        if made and len(made) < len(stores):
+            result = join(self._stored(cls, store) for store in made)
+            if result is None or result.kind is Kind.MODULE:
+                return replace(result, device=Device.UNKNOWN) if result is not None else None
+        return join(self._stored(cls, store) for store in stores)
 
     def _stored(self, cls: str, store: AttributeStore) -> Value | None:
         if store.binding.how is Bind.AUGMENT:
@@ -444,6 +453,17 @@ def _own_part(call: ast.expr, method: Scope, asked: str) -> str:
         ):
             return f"{attr}[]" if name == asked and owner == method.self_name else ""
     return ""
+
+
+def _moves(cls: str, store: AttributeStore, name: str) -> bool:
+    """Whether a method of another class than ``cls`` sets an attribute to itself: ``self.net = self.net.cuda()``."""
+    scope = store.scope
+    if scope.method_of is None or scope.method_of.dotted == cls or store.binding.path:
+        return False
+    match store.binding.value:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=method)):
+            return attr == name and owner == scope.self_name and method in KEEPING
+    return False
 
 
 def _holder(facts: FileFacts, added: ast.expr, attr: str) -> ast.expr | None:

@@ -50,12 +50,18 @@ from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
-from torchlint.facts.values.torch_objects import distribution_method, made_module, module_call, module_moved, on_device
+from torchlint.facts.values.torch_objects import (
+    KEEPING,
+    distribution_method,
+    made_module,
+    module_call,
+    module_moved,
+    on_device,
+)
 from torchlint.late import dataclass
 from torchlint.models import Word, function_names, method_names, protocols
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
-_KEEPING = method_names("Module", returns="receiver")
 _REDUCING = method_names(reduces=True)
 _ENV_NAME = Word("variable of an environment")
 
@@ -231,7 +237,7 @@ class CallValues:
             return self._tensordict(func.attr, node)
         if spaces.is_space(source):
             return spaces.sample(source) if func.attr == "sample" else UNKNOWN
-        if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in _KEEPING:
+        if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in KEEPING:
             return module_moved(func.attr, source, node, of)
         if func.attr in ("get", "pop") and node.args and is_typed_dict(self.ask.project, source):
             key = node.args[0].value if isinstance(node.args[0], ast.Constant) else None

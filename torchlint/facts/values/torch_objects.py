@@ -11,8 +11,11 @@ from torchlint.facts.values.join import TENSOR, join, tuple_of
 from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_of, operands, rules, starred, table
 from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
+from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+KEEPING = method_names("Module", returns="receiver")
+"""The methods of modules that give the module itself, moved or in another mode."""
 UNBIASED = "unbiased"
 """The literal of a module that was made with ``bias=False``: its attribute ``bias`` is ``None``."""
 
