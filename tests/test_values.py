@@ -520,6 +520,11 @@ PROGRAMS = {
         _MOVED.format(value="self.other.cuda()"),
         "module code.A|code.B",
     ),
+    "masks that callers do not show": (
+        "class A(nn.Module):\n    def forward(self, x: torch.FloatTensor, m: torch.BoolTensor):\n        show((x, m))\n"
+        "    def g(self, m: torch.Tensor, x: torch.Tensor):\n        self(x, m[:, 0])",
+        "tuple (tensor, tensor bool)",
+    ),
     "batches of rows": (
         "from torch.utils.data import DataLoader\nclass D:\n    def __getitem__(self, i):\n"
         "        return {'x': np.zeros(3), 'y': 1.5}\nfor b in DataLoader(D()):\n    show((b['x'], b['y']))",

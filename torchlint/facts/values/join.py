@@ -210,6 +210,16 @@ def contents(known: Value, promised: Value) -> tuple[Value, ...]:
     return known.items if shown or promised.kind is not known.kind else promised.items or known.items
 
 
+def as_annotated(given: Value, promised: Value) -> Value:
+    """Return what callers give a parameter, with what its annotation says where they show nothing.
+
+    A tensor that is said to hold truth values does, for it is a mask; other dtypes are often said wrongly.
+    """
+    truths = given.kind is promised.kind is Kind.TENSOR and given.dtype is None and promised.dtype == "bool"
+    dtype = promised.dtype if truths else given.dtype
+    return replace(given, literal=None, items=contents(given, promised), dtype=dtype)
+
+
 def told_more(promised: Value, given: Value | None) -> Value:
     """Return what an annotation promises, with what is known of the value itself where that is of the promised kind.
 
