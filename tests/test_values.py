@@ -242,6 +242,25 @@ def test_expressions(text: str, expected: str) -> None:
     assert shown(f"show({text})\n") == expected
 
 
+_MOVED = """
+class A(nn.Module):
+    pass
+class B(nn.Module):
+    pass
+class Base:
+    def start(self, d):
+        self.net = {value}
+class One(Base):
+    def __init__(self):
+        self.net = A()
+        self.other = A()
+    def act(self):
+        show(self.net)
+class Two(Base):
+    def __init__(self):
+        self.net = B()
+        self.other = B()
+"""
 PROGRAMS = {
     "the branch for a number": (
         "def f(x):\n    if type(x) is int:\n        show([x])\nf(np.zeros(3))",
@@ -473,6 +492,38 @@ PROGRAMS = {
         "class A:\n    pass\nclass B:\n    def __init__(self):\n        self.x: dict[int, A] = {}\n"
         "        self.x[f()] = g()\n    def h(self):\n        show(self.x[k])",
         "instance code.A",
+    ),
+    "a key that one of two dicts lacks": (
+        "def f(x):\n    if x:\n        return {'a': torch.zeros(3), 'n': 1}\n    return {'b': 2, 'n': torch.ones(3)}\n"
+        "y = f(z)\nshow((y['a'], y['b'], y['n'], y['c']))",
+        "tuple (tensor float32 cpu rank 1, Python number int, unknown, unknown)",
+    ),
+    "a key of a dict and of one with keys that are not known": (
+        "def f(x):\n    if x:\n        return {'a': torch.zeros(3)}\n    return {k: 1 for k in x}\nshow(f(z)['a'])",
+        "unknown",
+    ),
+    "dimensions that are named in another order": (
+        "def f(x, y, z, o):\n    x, y, z = x.permute(1, 0), torch.permute(y, (2, 0, 1)), z.permute(*o)\n"
+        "    show((x, y, z))",
+        "tuple (tensor rank 2, tensor rank 3, tensor)",
+    ),
+    "a module that the base moves": (_MOVED.format(value="self.net.cuda()"), "module code.A"),
+    "a module that the base moves where there is an accelerator": (
+        _MOVED.format(value="self.net.to(d)"),
+        "module code.A",
+    ),
+    "a tensor that the base moves": (
+        _MOVED.format(value="self.net.to(d)").replace("A()", "torch.zeros(3)").replace("B()", "torch.ones(2)"),
+        "tensor rank 1",
+    ),
+    "a module that the base takes from elsewhere": (
+        _MOVED.format(value="self.other.cuda()"),
+        "module code.A|code.B",
+    ),
+    "masks that callers do not show": (
+        "class A(nn.Module):\n    def forward(self, x: torch.FloatTensor, m: torch.BoolTensor):\n        show((x, m))\n"
+        "    def g(self, m: torch.Tensor, x: torch.Tensor):\n        self(x, m[:, 0])",
+        "tuple (tensor, tensor bool)",
     ),
     "batches of rows": (
         "from torch.utils.data import DataLoader\nclass D:\n    def __getitem__(self, i):\n"

@@ -174,10 +174,10 @@ class Readbacks(Fact):
             return not self._is_number(facts, node)
         if kind is not Kind.UNKNOWN:
             return kind is Kind.TENSOR
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _PICKING:
+        while (link := _link(node)) is not None:
+            if link.attr in _PICKING:
                 return False  # settings.get("low", 0.0)
-            node = node.func.value
+            node = link.value
         if not isinstance(node, (ast.Name, ast.Attribute)) or self._has_default(facts, node):
             return False
         return self.flow.differentiated(facts, node)
@@ -187,6 +187,13 @@ class Readbacks(Fact):
         parameter = self.project.reaching(facts, node).parameter
         default = parameter.value if parameter is not None else None
         return isinstance(default, ast.Constant) and isinstance(default.value, (int, float))
+
+
+def _link(node: ast.expr) -> ast.Attribute | None:
+    """The method that an expression calls, or ``data`` of it."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func
+    return node if isinstance(node, ast.Attribute) and node.attr == "data" else None
 
 
 def read_at(site: Site, call: cst.Call) -> Read | None:

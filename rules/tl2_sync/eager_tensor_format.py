@@ -223,6 +223,8 @@ def _excludes(choice: cst.IfExp) -> bool:
 
 
 def _is_tensor(value: Value) -> bool:
+    if value.kind is Kind.DICT:
+        return any(item.kind is Kind.TENSOR for item in value.items)
     return value.kind is Kind.TENSOR or (value.kind in (Kind.LIST, Kind.TUPLE) and value.element.kind is Kind.TENSOR)
 
 

@@ -119,10 +119,10 @@ class UnguardedNonfiniteCheck(Rule):
 
     ## What it does
     Finds `if` and `assert` statements in hot code that test a tensor for NaN or infinity (`torch.isnan(x).any()`,
-    `math.isnan(x.item())`), or what a network computed for its values (`hidden.abs().max() < eps`), and raise when the
-    test says so. Contracts on
-    what comes from outside are left alone, for there a guard would turn a clear error into silent nonsense: an
-    environment's check of an action, checks of data that was read, of the arguments of a function, of a divisor.
+    `math.isnan(x.item())`), or what a network computed for its values (`hidden.abs().max() < eps`), and raise, or end
+    the program with an error, when the test says so. Contracts on what comes from outside are left alone, for there a
+    guard would turn a clear error into silent nonsense: an environment's check of an action, checks of data that was
+    read, of the arguments of a function, of a divisor.
 
     ## Why is this slow
     Each test runs at least one reduction over the tensor and brings a bool back to Python. On an accelerator Python

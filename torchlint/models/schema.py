@@ -148,6 +148,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "sends": Attribute("hands its argument to another thread or process", kind=bool),
         "shapes": Attribute("changes the sizes of axes, or their order", ("order", "sizes")),
         "shows": Attribute("draws a frame or a picture for people", kind=bool),
+        "stops": Attribute("ends the program, with the status that it is given", kind=bool),
         "tests": Attribute("tests for infinities and NaN, or for finite numbers", ("finite", "nonfinite")),
         "text": Attribute("makes a text", kind=bool),
         "value": Attribute("the position of the argument with which it fills a tensor", kind=int),

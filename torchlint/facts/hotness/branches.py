@@ -23,13 +23,14 @@ _DRAWS = last_names("random", draws="items") | last_names("numpy.random", draws=
 _MANY = 10  # what happens at most every tenth time is seldom
 _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
+_STOPPING = last_names(stops=True)
 
 _NO_NUMBERS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, *COMPREHENSIONS)
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
 
 
 def raises(block: Sequence[ast.stmt]) -> bool:
-    """Return whether a block exists to raise: every way through it ends in ``raise``."""
+    """Return whether a block exists to raise: every way through it ends in ``raise``, or the program in an error."""
     if not block:
         return False
     last = block[-1]
@@ -39,7 +40,20 @@ def raises(block: Sequence[ast.stmt]) -> bool:
         return isinstance(last.test, ast.Constant) and not last.test.value
     if isinstance(last, ast.If):
         return raises(last.body) and raises(last.orelse)
-    return isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body)
+    return _fails(last) or (isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body))
+
+
+def _fails(stmt: ast.stmt) -> bool:
+    """Whether a statement ends the program with an error: ``sys.exit("NaN")``, ``exit(1)``, but not ``exit()``."""
+    match stmt:
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="sys" | "os"), attr=name), args=[given]
+            )
+        ) if name in _STOPPING:
+            said = isinstance(given, (ast.JoinedStr, ast.UnaryOp))  # ``exit(-1)``
+            return said or (isinstance(given, ast.Constant) and bool(given.value))
+    return False
 
 
 def reports(block: Sequence[ast.stmt]) -> bool:

@@ -31,11 +31,11 @@ class Accelerators(Fact):
             return self.setting == "cuda"
         if self.host_only.is_host_only(facts.scope_of(node).function):
             return False
-        return not _in_host_branch(facts, node) and self.devices.may_leave(facts)
+        return not in_host_branch(facts, node) and self.devices.may_leave(facts)
 
 
-def _in_host_branch(facts: FileFacts, node: ast.AST) -> bool:
-    """Whether a node is in a branch for a tensor that lies on the host: ``if not x.is_cuda:``."""
+def in_host_branch(facts: FileFacts, node: ast.AST) -> bool:
+    """Return whether a node is in a branch for a tensor that lies on the host: ``if not x.is_cuda:``."""
     around = facts.climb(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return any(_says_host(test, truth) for child, parent in around for test, truth in _led_in(parent, child))
 

@@ -145,13 +145,19 @@ def _elements(one: Value, other: Value) -> tuple[tuple[str, ...], tuple[Value, .
         filled = one if one.items else other  # an empty literal beside a filled one
         return filled.keys, filled.items
     if one.keys != other.keys and one.kind is Kind.DICT:
-        shared = tuple(key for key in one.keys if key in other.keys)
-        pairs = [(one.items[one.keys.index(key)], other.items[other.keys.index(key)]) for key in shared]
-        return shared, tuple(_part(mine, theirs) for mine, theirs in pairs)
+        return _united(one, other) if one.keys and other.keys else ((), ())
     if len(one.items) != len(other.items):
         return (), ()
     keys = one.keys if one.keys == other.keys else ()
     return keys, tuple(_part(mine, theirs) for mine, theirs in zip(one.items, other.items, strict=True))
+
+
+def _united(one: Value, other: Value) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+    """The keys and items of one of two dicts: who reads a key that one of them lacks is given the other, or raises."""
+    mine, theirs = (dict(zip(each.keys, each.items, strict=True)) for each in (one, other))
+    united = theirs | mine | {key: _part(mine[key], theirs[key]) for key in mine.keys() & theirs.keys()}
+    keys = tuple(sorted(united))  # whichever of the two comes first
+    return keys, tuple(united[key] for key in keys)
 
 
 def _part(one: Value, other: Value) -> Value:
@@ -202,6 +208,16 @@ def contents(known: Value, promised: Value) -> tuple[Value, ...]:
     """
     shown = known.element.known if known.kind is Kind.LIST else bool(known.items)
     return known.items if shown or promised.kind is not known.kind else promised.items or known.items
+
+
+def as_annotated(given: Value, promised: Value) -> Value:
+    """Return what callers give a parameter, with what its annotation says where they show nothing.
+
+    A tensor that is said to hold truth values does, for it is a mask; other dtypes are often said wrongly.
+    """
+    truths = given.kind is promised.kind is Kind.TENSOR and given.dtype is None and promised.dtype == "bool"
+    dtype = promised.dtype if truths else given.dtype
+    return replace(given, literal=None, items=contents(given, promised), dtype=dtype)
 
 
 def told_more(promised: Value, given: Value | None) -> Value:

@@ -219,7 +219,9 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
         return tensors.tensor_method(name, Value(Kind.TENSOR, dtype=dtype), node, of)
     if gathers(name, node):
         return gathered(of(node.args[0]))
-    if name in _TENSOR_ONLY or (name == "entropy" and not node.args and not node.keywords):
+    if name in _TENSOR_ONLY:
+        return tensors.tensor_method(name, TENSOR, node, of)
+    if name == "entropy" and not node.args and not node.keywords:
         return TENSOR
     if any(keyword.arg == "dim" for keyword in node.keywords) and name in _REDUCING:
         return picked(TENSOR, Value(Kind.TENSOR, dtype="int64")) if name in ("max", "min") else TENSOR

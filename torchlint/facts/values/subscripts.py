@@ -9,6 +9,7 @@ from dataclasses import replace
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import forms_of
+from torchlint.facts.values.accelerators import in_host_branch
 from torchlint.facts.values.values import Values
 from torchlint.models import Word
 from torchlint.rule import Device, Kind, Value
@@ -60,7 +61,9 @@ def _cases(values: Values, facts: FileFacts, node: ast.expr) -> Iterator[Value]:
     if value.known:
         return
     given = values.project.reaching(facts, node).values if isinstance(node, ast.Name) else (node,)
-    for each in given:
-        found = (values.of(facts, form) for form in forms_of(each) or [each])
-        # Of several statements one may be for another device.
-        yield from (case for case in found if len(given) == 1 or case.device is Device.CUDA)
+    cases = [[values.of(facts, form) for form in forms_of(each) or [each]] for each in given]
+    others = len(given) - sum(all(case.kind is Kind.NUMBER for case in found) for found in cases)
+    for each, found in zip(given, cases, strict=True):
+        # Of several statements that give a tensor one may be for another device.
+        only = len(given) == 1 or (others == 1 and not in_host_branch(facts, each))
+        yield from (case for case in found if only or case.device is Device.CUDA)

@@ -323,6 +323,8 @@ def _promoted(values: Sequence[Value]) -> str | None:
 def _viewed(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[ast.expr], of: Of) -> Value:
     """Operations that only show a tensor's elements in another shape; ``repeat`` and ``tile`` copy them."""
     view = replace(same, pinned=None) if name in ("repeat", "tile") else same
+    if name == "permute" and same.rank is None and not starred(call):
+        return replace(view, rank=rank_of_sizes(rest, of))  # it names each dimension once
     if rule == "move":
         return view
     if rule == "unsqueeze":

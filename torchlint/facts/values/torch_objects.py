@@ -14,10 +14,10 @@ from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
 from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+KEEPING = method_names("Module", returns="receiver")
+"""The methods of modules that give the module itself, moved or in another mode."""
 UNBIASED = "unbiased"
 """The literal of a module that was made with ``bias=False``: its attribute ``bias`` is ``None``."""
-KEEPING = method_names("Module", returns="receiver")
-"""Methods of modules that return the module itself."""
 
 
 def distribution(last: str, call: ast.Call, of: Of) -> Value:

@@ -29,9 +29,9 @@ from torchlint.facts.values.join import (
     HOST,
     INT,
     TENSOR,
+    as_annotated,
     bounded,
     completed,
-    contents,
     dict_of,
     join,
     list_of,
@@ -426,7 +426,7 @@ class Values(Fact):
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
-            known = replace(known, literal=None, items=contents(known, annotated))
+            known = as_annotated(known, annotated)
             return self._ask.guess(of_rows(binding, known)) if is_input(self.project, binding) else known
         if annotated.known:
             return annotated
