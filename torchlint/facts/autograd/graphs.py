@@ -218,7 +218,7 @@ class Graphs(Fact):
         if name.startswith(("numpy.", "math.", "random.")):
             return Graph.NONE
         callee = self.values.of(facts, func)
-        if callee.kind is Kind.MODULE:
+        if self.is_module(facts, func):
             return self._network(facts, func, node, given)
         if name in self.project.classes:
             return self._any(facts, given)  # an object holds what its constructor was given, as a list does
@@ -326,6 +326,11 @@ class Graphs(Fact):
         if frozen or self.networks.made_of(facts, func) is not None:
             return self._any(facts, given)
         return _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
+
+    def is_module(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Return whether a callee is a module: by its class, or, where that is not known, by what is done with it."""
+        value = self.values.of(facts, func)
+        return value.kind is Kind.MODULE or (not value.known and self.networks.used_whole(facts, func))
 
     def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
         """Return whether a module is known to have parameters."""

@@ -99,6 +99,19 @@ class Networks(Fact):
                 return False
         return self._is_target(owner, origins)
 
+    def used_whole(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether what an expression names is a module, of whatever class: its parameters are moved or copied.
+
+        An attribute of such a module may be a method of it.
+        """
+        origins = self.tracer.of(facts, node)
+        return bool(origins) and all(
+            origin in self.table.trained
+            or origin in self.table.copied
+            or any(value is not None and self._copies(file, value) for file, value in self.tracer.made(origin))
+            for origin in origins
+        )
+
     def frozen(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether the parameters of a module are proven not to ask for gradients."""
         origins = self.tracer.of(facts, _module_of(self.values, facts, node))
