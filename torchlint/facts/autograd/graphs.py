@@ -348,7 +348,11 @@ class Graphs(Fact):
             return True
         if any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes):
             return True
-        return parts is None and (self.networks.trained(facts, func) is True or self.networks.target(facts, func))
+        return parts is None and (
+            self.networks.trained(facts, func) is True
+            or self.networks.target(facts, func)
+            or any(map(has_parameters, self.networks.partly_made_of(facts, func)))
+        )
 
     def _is_bare(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether all that a callee may be are layers that only normalize: ``BatchNorm1d(n, affine=False)``."""

@@ -76,6 +76,10 @@ class Networks(Fact):
         """Return the parts of a module (see ``Network.parts``)."""
         return self.parts.of(facts, _module_of(self.values, facts, node))
 
+    def partly_made_of(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
+        """Return the classes of those parts of a module that are known."""
+        return self.parts.known(facts, _module_of(self.values, facts, node))
+
     def trained(self, facts: FileFacts, node: ast.expr) -> bool | None:
         """Return whether an optimizer moves the parameters of a module (see ``Network.trained``)."""
         node = _module_of(self.values, facts, node)
