@@ -448,6 +448,14 @@ def test_an_operation_without_autograd_ends_the_graph() -> None:
     assert graph_ends(text) == {"DETACHED"}
 
 
+def test_a_graph_leaves_functions_by_the_calls_that_it_came_through() -> None:
+    """A state that goes through five functions comes back to its own caller, not to one that learns."""
+    inner = "\n".join(f"def f{n}(h):\n    return f{n - 1}(h)" for n in range(1, 5))
+    text = f"def f0(h):\n    return h * 2\n{inner}\n"
+    learning = "def learn(h):\n    f4(h).sum().backward()\n"
+    assert graph_ends(f"{text}{learning}print(f4(net(x)).argmax())") == {"DETACHED"}
+
+
 def test_a_container_filled_without_autograd_keeps_the_graph() -> None:
     text = (
         "def put(y, rows):\n    rows.append(y)\n"
