@@ -10,6 +10,7 @@ from itertools import islice
 from torchlint.facts.code.callers import Caller, arguments, methods, registered, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
@@ -18,11 +19,12 @@ from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, l
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import UNBIASED, distribution_attribute
 from torchlint.late import dataclass
-from torchlint.models import function_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 _RESTORING = function_names(restores=True)
+_SAME = method_names("Module", returns="receiver")
 _REGISTERED = (Kind.FUNCTION, Kind.CLASS)
 
 
@@ -80,7 +82,12 @@ class Attributes:
                 return self.ask.returned(own)
             return join(Value(Kind.FUNCTION, name=method.dotted) for method in own)
         stores = self._made(self._stores(cls, name))
-        result = join(self._stored(cls, store) for store in stores)
+        own_stores = [store for store in stores if not _moves_own(store, name)]
+        result = join(self._stored(cls, store) for store in own_stores)
+        if len(own_stores) < len(stores) and (
+            not own_stores or (result is not None and result.kind is not Kind.MODULE)
+        ):
+            result = join(self._stored(cls, store) for store in stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
         if not result.known and name in self._optimised(cls):
@@ -372,6 +379,18 @@ class Attributes:
             item = self.ask.value(facts, node.args[-1])
             return None if item is None else list_of(item)
         return self.ask.value(facts, node)
+
+
+def _moves_own(store: AttributeStore, name: str) -> bool:
+    """Whether an assignment only moves what the attribute is: ``self.net = self.net.cuda()``; a module stays as it is.
+
+    A base may do so for all classes that derive from it, and each of them has a module of another class there.
+    """
+    value = store.binding.value
+    match receiver_of(value, _SAME) if isinstance(value, ast.Call) else None:
+        case ast.Attribute(value=ast.Name(id=owner), attr=attr):
+            return attr == name and owner == store.scope.self_name
+    return False
 
 
 def _callables(values: list[Value | None]) -> list[Value | None]:
