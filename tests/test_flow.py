@@ -426,6 +426,10 @@ GRAPHS = {
         {"BACKWARD"},
     ),
     "written into a tensor": ("y = torch.zeros(3)\ny[0] = net(x)\ny.sum().backward()", {"BACKWARD"}),
+    "written into whole numbers": (
+        "y = torch.zeros(3).long()\ny[0] = net(x)\n(y * table).sum().backward()",
+        {"DETACHED"},
+    ),
     "copied into a tensor": ("y = torch.zeros(3)\ny.copy_(net(x))\ny.sum().backward()", {"BACKWARD"}),
     "copied into its data": ("table.data.copy_(net(x))\ntable.sum().backward()", set()),
     "written into an array": ("array[0] = net(x)", {"DETACHED"}),
