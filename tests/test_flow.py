@@ -426,6 +426,10 @@ GRAPHS = {
         {"BACKWARD"},
     ),
     "written into a tensor": ("y = torch.zeros(3)\ny[0] = net(x)\ny.sum().backward()", {"BACKWARD"}),
+    "written into whole numbers": (
+        "y = torch.zeros(3).long()\ny[0] = net(x)\n(y * table).sum().backward()",
+        {"DETACHED"},
+    ),
     "copied into a tensor": ("y = torch.zeros(3)\ny.copy_(net(x))\ny.sum().backward()", {"BACKWARD"}),
     "copied into its data": ("table.data.copy_(net(x))\ntable.sum().backward()", set()),
     "written into an array": ("array[0] = net(x)", {"DETACHED"}),
@@ -446,6 +450,14 @@ def test_graphs(text: str, expected: set[str]) -> None:
 def test_an_operation_without_autograd_ends_the_graph() -> None:
     text = "def f():\n    y = net(x)\n    with torch.no_grad():\n        z = y * 2\n    z.mean().backward()\nf()\n"
     assert graph_ends(text) == {"DETACHED"}
+
+
+def test_a_graph_leaves_functions_by_the_calls_that_it_came_through() -> None:
+    """A state that goes through five functions comes back to its own caller, not to one that learns."""
+    inner = "\n".join(f"def f{n}(h):\n    return f{n - 1}(h)" for n in range(1, 5))
+    text = f"def f0(h):\n    return h * 2\n{inner}\n"
+    learning = "def learn(h):\n    f4(h).sum().backward()\n"
+    assert graph_ends(f"{text}{learning}print(f4(net(x)).argmax())") == {"DETACHED"}
 
 
 def test_a_container_filled_without_autograd_keeps_the_graph() -> None:

@@ -1396,3 +1396,53 @@ def test_what_is_asked_for_its_parameters_is_a_module_in_a_dict_too(made):
     """)
     assert code.value().kind is Kind.MODULE
     assert code.analyses[Values].of(code.file(), code.node("self.others[name]")).kind is Kind.UNKNOWN
+
+
+MOVED_BY_BASE = """
+    import torch
+    from torch import nn
+
+    class Wide(nn.Linear):
+        pass
+
+    class Deep(nn.Linear):
+        pass
+
+    class Base:
+        def __init__(self):
+            self.net = None
+            self.table = torch.zeros(3)
+
+        def prepare(self):
+            self.net = {}
+            self.table = self.table.cuda()
+
+    class Learner(Base):
+        def __init__(self):
+            super().__init__()
+            self.net = Wide(3, 3)
+
+    class Other(Base):
+        def __init__(self):
+            super().__init__()
+            self.net = Deep(3, 3)
+
+    def main():
+        learner = Learner()
+        learner.prepare()
+        show({})
+"""
+
+
+@pytest.mark.parametrize("moved", ["self.net.cuda()", "self.net.to('cuda').train()"])
+def test_a_base_that_moves_a_module_says_nothing_of_its_class(moved: str) -> None:
+    value = Code(MOVED_BY_BASE.format(moved, "learner.net")).value()
+    assert (value.kind, value.name) == (Kind.MODULE, "code.Wide")
+
+
+def test_a_base_that_wraps_a_module_may_give_it_another_class() -> None:
+    assert Code(MOVED_BY_BASE.format("wrapped(self.net)", "learner.net")).value().name != "code.Wide"
+
+
+def test_a_tensor_that_a_base_moves_lies_elsewhere_afterwards() -> None:
+    assert Code(MOVED_BY_BASE.format("self.net.cuda()", "learner.table")).value().device is not Device.CPU

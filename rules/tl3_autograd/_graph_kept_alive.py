@@ -46,6 +46,12 @@ def is_loss(site: Site, node: cst.CSTNode) -> bool:
     return twin is not None and (losses.called_on(site.file, twin) or losses.is_term(site.file, twin))
 
 
+def gives_loss(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether an expression is what a call gives whose function ran backward() through it, or a part of it."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(Losses).given(site.file, twin)
+
+
 def chains(site: Site, node: cst.CSTNode) -> bool:
     """Return whether a list of the function keeps what the next round goes on from: ``x = f(x); outputs.append(x)``.
 

@@ -9,18 +9,21 @@ from typing import TypeGuard
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.closure import reached
-from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.decorating import keeps_result
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.dataflow.uses import Uses
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.values.signatures import keyword
 from torchlint.late import dataclass
 from torchlint.rule import Use
 
 _AVERAGING = frozenset({"mean", "sum"})
+_MAKING = ("__init__", "__new__", "__post_init__")
 _KEPT_ON = frozenset({Use.RETURNED, Use.STORED, Use.PASSED})
 
 
@@ -53,6 +56,49 @@ class Losses(Fact):
             for use in self._other_uses(facts, node)
             for read in self._sums_of(facts, use)
         )
+
+    def given(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether a call gives what its function calls backward() on, alone or in a tuple, dict or record.
+
+        Where that keeps the graph (``retain_graph``), someone may run through it again.
+        """
+        path: tuple[int | str | None, ...] = ()
+        if isinstance(node, ast.Name):
+            binding = self.project.reaching(facts, node).only
+            if binding is None or binding.how is not Bind.ASSIGN or binding.value is None:
+                return False
+            node, path = binding.value, binding.path
+        targets = self.uses.graph.sure(node)
+        return bool(targets) and all(self._gives(target, path) for target in targets)
+
+    def _gives(self, function: Scope, path: tuple[int | str | None, ...]) -> bool:
+        """Whether a function returns a name that it calls backward() on, at a position or anywhere."""
+        again = any(keyword(call, "retain_graph") is not None for call in function.calls)
+        if again or not keeps_result(self.project, function):
+            return False
+        results = [result for result in function.results if not isinstance(result, ast.Constant)]
+        return bool(results) and all(
+            any(self.called_on(function.file, part) for part in self._held(function.file, result, path))
+            for result in results
+        )
+
+    def _held(self, facts: FileFacts, node: ast.expr, path: tuple[int | str | None, ...]) -> list[ast.expr]:
+        """The names that a result is or holds: in a display, or in a record that keeps what it is given as it is."""
+        bound = self.project.reaching(facts, node).only if isinstance(node, ast.Name) else None
+        whole = bound is not None and bound.how is Bind.ASSIGN and not bound.path
+        made = bound.value if bound is not None and whole else node  # ``stats = Stats(loss=loss)``
+        found = [node]
+        if isinstance(made, (ast.Tuple, ast.List)):
+            found = made.elts
+        elif isinstance(made, ast.Dict):
+            found = made.values
+        elif isinstance(made, ast.Call) and (name := self.project.qualified(facts, made.func)) in self.project.classes:
+            alters = any(self.project.implementations(name or "", each) for each in _MAKING)
+            found = [] if alters else list(arguments_of(made))
+        if path:
+            place = path[0] if len(path) == 1 and isinstance(path[0], int) and isinstance(made, ast.Tuple) else None
+            found = found[place : place + 1] if place is not None else []
+        return [part for part in found if isinstance(part, ast.Name)]
 
     def _sums_of(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
         """The reads of a name that stands for a sum with this term in it, scaled or not."""
@@ -116,7 +162,7 @@ class Losses(Fact):
     def _other_uses(self, facts: FileFacts, name: ast.Name) -> Iterator[ast.Name]:
         """The other places that read what a name was assigned where this one reads it."""
         for binding in self.project.reaching(facts, name).bindings:
-            if binding.how is Bind.ASSIGN:
+            if binding.how in (Bind.ASSIGN, Bind.AUGMENT):
                 reads = self.uses.mentions.of_binding(facts, name.id, binding.stmt)
                 yield from (read for read in reads if read is not name and isinstance(read.ctx, ast.Load))
 

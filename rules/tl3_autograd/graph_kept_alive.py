@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Fix, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Use
 from torchlint.rule.build import source
 
-from ._graph_kept_alive import Kept, backpropagated, chains, is_leaf, is_loss, lives_for_a_call
+from ._graph_kept_alive import Kept, backpropagated, chains, gives_loss, is_leaf, is_loss, lives_for_a_call
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 # Where a later backward() may run through the graph: what is passed to code that is not known, such as a memory.
@@ -118,12 +118,15 @@ class GraphKeptAlive(Rule):
         if not isinstance(node, cst.BaseExpression):
             return
         where = site.loops.grown(node, anew=True)
-        if not where or site.values.of(node).kind not in _MAY_HOLD or _follows_another(site, node):
+        if not where or _follows_another(site, node):
+            return
+        given, kind = gives_loss(site, node), site.values.of(node).kind
+        if kind not in _MAY_HOLD and not (given and kind is Kind.INSTANCE):
             return
         graph = site.autograd.has_graph(node)
         if _is_only_listed(site, node) and is_leaf(site, node):
             return  # nothing depends on what was computed from nothing
-        if graph is False or (graph is None and not is_loss(site, node)):
+        if graph is False or (graph is None and not given and not is_loss(site, node)):
             return
         if graph and not site.autograd.has_graph(node, trained=True):
             return  # of a target network alone: it should record none (TL306)
@@ -132,13 +135,13 @@ class GraphKeptAlive(Rule):
         learns = _learns(site, node)
         if not learns and _is_only_listed(site, node) and chains(site, node):
             return  # its graph is a part of that of the next round anyway
-        freed = backpropagated(site, node)
+        freed = given or backpropagated(site, node)
         if freed and not learns:
             return  # the graph is wanted until a later backward()
         ends = site.flow.graph_uses(node)
-        if ends & _LATER or (ends & _OPEN and not freed):
+        if ends & (_LATER - {Use.PASSED} if given else _LATER) or (ends & _OPEN and not freed):
             return
-        text = _FREED if freed else _LEARNING if learns else _WHOLE
+        text = _FREED if freed and kind is not Kind.INSTANCE else _LEARNING if learns else _WHOLE
         message = text.format(what=source(node), where=where)
         yield Report(node, message, _fix(site, node, known=not ends & _OPEN), level=Level.NOTE if freed else None)
 

@@ -74,8 +74,7 @@ class Autograd(Fact):
         if is_foreign(facts):
             return False
         func = call.func
-        callee = self.values.of(facts, func)
-        if callee.kind is Kind.MODULE:
+        if self.graphs.is_module(facts, func):
             return self.graphs.parametric(facts, func)
         targets = self.graph.sure(call)
         if not targets or any(target.name == "__init__" or is_foreign(target.file) for target in targets):

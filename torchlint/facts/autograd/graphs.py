@@ -218,7 +218,7 @@ class Graphs(Fact):
         if name.startswith(("numpy.", "math.", "random.")):
             return Graph.NONE
         callee = self.values.of(facts, func)
-        if callee.kind is Kind.MODULE:
+        if self.is_module(facts, func):
             return self._network(facts, func, node, given)
         if name in self.project.classes:
             return self._any(facts, given)  # an object holds what its constructor was given, as a list does
@@ -334,6 +334,11 @@ class Graphs(Fact):
             return self._any(facts, given)
         return _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
 
+    def is_module(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Return whether a callee is a module: by its class, or, where that is not known, by what is done with it."""
+        value = self.values.of(facts, func)
+        return value.kind is Kind.MODULE or (not value.known and self.networks.used_whole(facts, func))
+
     def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
         """Return whether a module is known to have parameters."""
         found = self._parametric.get(func)
@@ -350,7 +355,11 @@ class Graphs(Fact):
             return True
         if any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes):
             return True
-        return parts is None and (self.networks.trained(facts, func) is True or self.networks.target(facts, func))
+        return parts is None and (
+            self.networks.trained(facts, func) is True
+            or self.networks.target(facts, func)
+            or any(map(has_parameters, self.networks.partly_made_of(facts, func)))
+        )
 
     def _is_bare(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether all that a callee may be are layers that only normalize: ``BatchNorm1d(n, affine=False)``."""

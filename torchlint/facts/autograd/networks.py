@@ -76,6 +76,10 @@ class Networks(Fact):
         """Return the parts of a module (see ``Network.parts``)."""
         return self.parts.of(facts, _module_of(self.values, facts, node))
 
+    def partly_made_of(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
+        """Return the classes of those parts of a module that are known."""
+        return self.parts.known(facts, _module_of(self.values, facts, node))
+
     def trained(self, facts: FileFacts, node: ast.expr) -> bool | None:
         """Return whether an optimizer moves the parameters of a module (see ``Network.trained``)."""
         node = _module_of(self.values, facts, node)
@@ -98,6 +102,19 @@ class Networks(Fact):
             if not _is_called_target(owner) and not any(self._copies(file, value) for file, value in made):
                 return False
         return self._is_target(owner, origins)
+
+    def used_whole(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether what an expression names is a module, of whatever class: its parameters are moved or copied.
+
+        An attribute of such a module may be a method of it.
+        """
+        origins = self.tracer.of(facts, node)
+        return bool(origins) and all(
+            origin in self.table.trained
+            or origin in self.table.copied
+            or any(value is not None and self._copies(file, value) for file, value in self.tracer.made(origin))
+            for origin in origins
+        )
 
     def frozen(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether the parameters of a module are proven not to ask for gradients."""

@@ -22,7 +22,7 @@ INSIDE = "**"
 """The key that stands for any way into an object, also for none: the value is the object or anything in it."""
 
 _MOST_KEYS = 6
-_MOST_CALLS = 3
+_MOST_CALLS = 5
 
 
 class Label(enum.Enum):

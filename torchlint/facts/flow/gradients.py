@@ -11,6 +11,7 @@ from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.data import drawn, folded
 from torchlint.facts.flow.store import Ground
+from torchlint.facts.values.dtypes import is_counting
 from torchlint.facts.values.operators import gathers
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names
@@ -129,9 +130,10 @@ class GraphCarrier:
         return None
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
-        """Follow the graph into a tensor that it is written to; an array keeps no graph."""
-        kind = self._kind(spot, target.value)
-        if kind is Kind.NDARRAY:
+        """Follow the graph into a tensor that it is written to; an array keeps no graph, nor do whole numbers."""
+        value = self.ground.values.of(spot.facts, target.value)
+        kind = value.kind
+        if kind is Kind.NDARRAY or (kind is Kind.TENSOR and is_counting(value.dtype)):
             return iter((Use.DETACHED,))
         if kind is not Kind.TENSOR:
             return None

@@ -310,8 +310,7 @@ class Places:
         """Where a node is in what is around it; of a statement without what stands before it in its block."""
         local = Local()
         child, current = node, facts.parent.get(node)
-        last: ast.stmt | None = None  # what leaves the loop at the end of a branch around the node
-        learns = False  # in a branch with updates
+        last, learns = None, False  # what leaves the loop at the end of a branch around the node; a branch with updates
         while True:
             if child is not node and child in facts.places:
                 if not isinstance(node, ast.stmt):
@@ -344,16 +343,10 @@ class Places:
             else:
                 if child in self.roots.aside:
                     local.hold(self.guards.of(OTHER_COMMAND), current)
-                found = self._bound(current, child, facts)
                 updating = current in self.roots.updating
-                if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(current):
-                    found = Bound(Frequency.UPDATE, found.guard)  # every few batches or steps, but then an update
-                elif isinstance(current, ast.If):
-                    arm = _arm(current, child)
-                    paced, iterates = (not each.isdisjoint(arm) for each in (self.roots.paced, self.roots.iterating))
-                    found = _with_update(found) if paced else _with_iteration(found, iterates)
-                    learns = learns or paced or iterates or any(map(self._rooted, arm))
+                found, held = self._held(current, child, facts)
                 local.hold(found, current)
+                learns |= held
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)
                 if isinstance(current, (ast.If, ast.IfExp)) and child is not current.test:
@@ -376,6 +369,18 @@ class Places:
             local.passes(loop)
         else:
             local.collected = local.collected or (loop, collecting)
+
+    def _held(self, node: ast.AST, child: ast.AST, facts: FileFacts) -> tuple[Bound | None, bool]:
+        """The guard that a node puts on a child, given the updates in that branch, and whether it has any."""
+        found = self._bound(node, child, facts)
+        if not isinstance(node, ast.If):
+            return found, False
+        if found is not None and found.limit is Frequency.ONCE and node in self.roots.updating and not _is_debug(node):
+            return Bound(Frequency.UPDATE, found.guard), True  # every few batches or steps, but then an update
+        arm = _arm(node, child)
+        paced, iterates = (not each.isdisjoint(arm) for each in (self.roots.paced, self.roots.iterating))
+        learns = paced or iterates or any(map(self._rooted, arm))
+        return _with_update(found) if paced else _with_iteration(found, iterates), learns
 
     def _bound(self, node: ast.AST, child: ast.AST, facts: FileFacts) -> Bound | None:
         """The guard that a node puts on one of its children."""

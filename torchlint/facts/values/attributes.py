@@ -10,6 +10,7 @@ from itertools import islice
 from torchlint.facts.code.callers import Caller, arguments, methods, registered, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
@@ -460,10 +461,11 @@ def _own_part(call: ast.expr, method: Scope, asked: str) -> str:
 
 
 def _moves(store: AttributeStore, name: str) -> bool:
-    """Whether an assignment gives an attribute the module that it holds: ``self.net = self.net.eval()``."""
-    match store.binding.value:
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=method)):
-            return attr == name and method in KEEPING and owner == store.scope.self_name
+    """Whether an assignment gives an attribute the module that it holds: ``self.net = self.net.to(device).eval()``."""
+    value = store.binding.value
+    match receiver_of(value, KEEPING) if isinstance(value, ast.Call) else None:
+        case ast.Attribute(value=ast.Name(id=owner), attr=attr):
+            return attr == name and owner == store.scope.self_name
     return False
 
 
