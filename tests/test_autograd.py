@@ -314,6 +314,23 @@ def test_what_has_a_graph_is_detached_behind_a_test_of_it(guard: str, graph: boo
     assert code.analyses[Autograd].has_graph(code.file(), code.shown()) is graph
 
 
+@pytest.mark.parametrize(
+    ("unpacked", "net", "graph"),
+    [
+        ("x, (y, z)", "made(4)", None),
+        ("(y, z), x", "made(4)", None),
+        ("x, y", "made(4)", True),
+        ("x, (y, z)", "nn.LSTM(4, 4)", True),
+    ],
+)
+def test_a_part_of_a_part_of_what_an_unknown_network_gives_may_be_a_number(
+    unpacked: str, net: str, graph: bool | None
+) -> None:
+    head = f"{HEAD}net = {net}\noptimizer = torch.optim.Adam(net.parameters())\nobs = torch.zeros(2, 3, 4)\n"
+    code = Code(f"{head}{unpacked} = net(obs)\nshow(y)\n")
+    assert code.analyses[Autograd].has_graph(code.file(), code.shown()) is graph
+
+
 def test_graphs_of_target_networks_alone_can_be_told_apart() -> None:
     head = f"{HEAD}import copy\nnet = nn.Linear(4, 2)\ntarget = copy.deepcopy(net)\nobs = torch.zeros(4)\n"
     head += "optimizer = torch.optim.Adam(net.parameters())\n"

@@ -148,7 +148,8 @@ class Graphs(Fact):
             bound = [self._solver.ask((facts, reach))]
         else:
             cleared = [binding for binding in reach.bindings if _records(facts, binding.stmt, node.id)]
-            bound = [self._binding(facts, binding) for binding in cleared or reach.bindings]
+            known = self.values.of(facts, node).known
+            bound = [self._binding(facts, binding, known=known) for binding in cleared or reach.bindings]
         added = [value for _, value in added_to(facts, node)]
         return _joined([*bound, *(self._solver.ask((facts, value)) for value in added)])
 
@@ -158,7 +159,8 @@ class Graphs(Fact):
             found = self._asked[function] = names_asked(function)
         return found
 
-    def _binding(self, facts: FileFacts, binding: Binding) -> Graph | None:
+    def _binding(self, facts: FileFacts, binding: Binding, *, known: bool = True) -> Graph | None:
+        """The graph of what a name is bound to, of which something is ``known`` beside that."""
         if binding.how is Bind.PARAM and binding.scope is not None:
             return self._parameter(binding, binding.scope)
         value = binding.value
@@ -169,7 +171,10 @@ class Graphs(Fact):
         if not binding.path:
             return self._solver.ask((facts, value))
         path = (None, *binding.path) if binding.how is Bind.ELEMENT else binding.path
-        return _joined([self._solver.ask(part) for part in self._tuples.at(facts, value, path)])
+        parts = list(self._tuples.at(facts, value, path))
+        if not known and binding.how is Bind.ASSIGN and len(path) > 1 and parts == [(facts, value)]:
+            return Graph.OPEN  # a part of a part: numbers for a log, as well as tensors
+        return _joined([self._solver.ask(part) for part in parts])
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
         if function.self_name == binding.target:

@@ -59,8 +59,10 @@ def module_call(last: str, module: Value) -> Value:
     """
     result = Value(Kind.TENSOR, device=module.device)
     rule = rules("modules").get(last)
-    if rule == "tuple":
-        return tuple_of(result, UNKNOWN)
+    if rule == "pair":
+        return tuple_of(result, UNKNOWN)  # weights, or None
+    if rule in ("state", "states"):
+        return tuple_of(result, result if rule == "state" else tuple_of(result, result))
     if rule != "loss":
         return result
     return replace(result, rank=None if module.literal == "none" else 0, inexact=last not in WHOLE_LOSSES)
