@@ -9,6 +9,7 @@ import pytest
 from projects import Code, source_of
 
 from torchlint.engine.analysis import parse
+from torchlint.facts.hotness.denoising import denoises
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.samples import SampleLoops
 from torchlint.rule import Frequency
@@ -2656,6 +2657,22 @@ def test_a_chunk_of_samples_is_a_batch_of_the_rollout():
                     optimizer.step()
     """)
     assert code.hot("# A").describe().startswith("once per generated batch")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "counts"),
+    [
+        ("noise = net(latents, t)\n    latents = scheduler.step(noise, t, latents)", True),
+        ("latents = latents - 0.1 * net(latents, t)", True),
+        ("state['latents'] = net(state['latents'], t)", True),
+        ("table[:, t] = walk(table[:, t], t)", False),
+        ("noise = net(latents, t)\n    losses.append(noise.mean())", False),
+    ],
+)
+def test_a_loop_denoises_where_each_round_goes_on_from_the_one_before(rounds: str, counts: bool) -> None:
+    code = Code(f"latents = table = make()\nfor t in timesteps:\n    {rounds}\n")
+    loop = next(node for node in ast.walk(code.file().tree) if isinstance(node, ast.For))
+    assert denoises(code.file(), loop) is counts
 
 
 COLLECTING = """

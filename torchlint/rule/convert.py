@@ -10,7 +10,7 @@ from torchlint.late import dataclass
 from torchlint.models import method_names
 from torchlint.rule.build import expression
 from torchlint.rule.site import Link
-from torchlint.rule.value import Device, Kind
+from torchlint.rule.value import PYTHON_DTYPES, Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.rule.site import Site
@@ -147,8 +147,13 @@ def _to(site: Site, call: cst.Call) -> Conversion:
             return _UNPROVEN
     if device is not None and _computes(site, device):
         return _UNPROVEN
-    name = site.values.of(dtype).dtype if dtype is not None else None
+    name = _dtype_name(site, dtype) if dtype is not None else None
     return Conversion(device, dtype, name, proven=True, asynchronous=asynchronous)
+
+
+def _dtype_name(site: Site, dtype: cst.BaseExpression) -> str | None:
+    """The name of a dtype, which may be a type of Python: ``.to(bool)``."""
+    return PYTHON_DTYPES.get(site.names.of(dtype) or "") or site.values.of(dtype).dtype
 
 
 def _computes(site: Site, device: cst.BaseExpression) -> bool:
@@ -163,8 +168,7 @@ def _computes(site: Site, device: cst.BaseExpression) -> bool:
 
 def _meaning(site: Site, node: cst.BaseExpression) -> str:
     """Which parameter of ``.to`` a positional argument is for, empty when its kind is not known."""
-    value = site.values.of(node)
-    if value.kind is Kind.DTYPE:
+    if site.values.of(node).kind is Kind.DTYPE or site.names.of(node) in PYTHON_DTYPES:
         return "dtype"
     return "device" if _names_device(site, node) else ""
 

@@ -6,6 +6,9 @@ import enum
 
 from torchlint.late import dataclass
 
+PYTHON_DTYPES = {"builtins.float": "float64", "builtins.int": "int64", "builtins.bool": "bool"}
+"""The dtype that a type of Python means as a ``dtype=``."""
+
 
 class Kind(enum.Enum):
     """What a value is. ``UNKNOWN`` never makes a rule fire and never makes a fix safe."""

@@ -69,7 +69,17 @@ def _carried(loop: ast.For) -> set[str]:
 
 
 def _assigned(loop: ast.For) -> Iterator[tuple[set[str], ast.expr]]:
-    """The assignments in a loop, each with the names that it binds or changes, and the value."""
+    """The assignments in a loop, each with the names that it binds or changes, and the value.
+
+    A table of which each round fills its own row goes on to no other round.
+    """
+    counted = set(names_in(loop.target))
     for stmt in nodes_of(loop.body):
         if isinstance(stmt, ast.Assign):
-            yield {name for target in stmt.targets for name in names_in(target)}, stmt.value
+            bound = [each for each in stmt.targets if not (isinstance(each, ast.Subscript) and _picks(each, counted))]
+            yield {name for target in bound for name in names_in(target)}, stmt.value
+
+
+def _picks(target: ast.Subscript, counted: Set[str]) -> bool:
+    """Whether the place of an item is one that a loop counts."""
+    return not counted.isdisjoint(names_in(target.slice))

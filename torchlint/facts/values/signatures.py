@@ -12,6 +12,7 @@ from typing import Any
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import arguments_of
 from torchlint.rule import Device, Kind, Value
+from torchlint.rule.value import PYTHON_DTYPES
 
 Of = Callable[[ast.expr], Value]
 """The value of an argument."""
@@ -69,7 +70,7 @@ def dtype_of(value: Value) -> str | None:
         named: str | None = table()["numpy_dtypes"].get(value.literal)
         return named
     if value.kind is Kind.CLASS:
-        return {"builtins.float": "float64", "builtins.int": "int64", "builtins.bool": "bool"}.get(value.name)
+        return PYTHON_DTYPES.get(value.name)
     return None
 
 
