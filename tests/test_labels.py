@@ -31,7 +31,16 @@ def test_one_finding_is_one_smell_and_smells_come_before_look_alikes(scoring: Mo
     assert [hit for _, hit in scoring.answered(labels, met)] == [True, True, False, False]
     assert "| sinks | 2 | 0 |" in scoring.mechanisms(labels, met)
     assert "recall 0.33 at first sight, 0.67 now" in scoring.table(scores)
-    assert [each.first for each in scoring.noted(labels, met)] == ["found", "found", "", "missed"]
+    new = [label(scoring, row, each.rule, each.verdict) for row, each in ((4, twice), (5, labels[2]), (9, labels[3]))]
+    assert [each.first for each in scoring.noted([*new, *labels], met)] == [
+        "missed",
+        "",
+        "missed",
+        "missed",
+        "missed",
+        "",
+        "found",
+    ]
 
 
 def test_a_borderline_line_counts_neither_way(scoring: ModuleType) -> None:

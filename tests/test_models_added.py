@@ -104,7 +104,7 @@ def train(net, optimizer):
         loss.backward()
         optimizer.step()
         if frames(step):
-            break
+            loss = loss * 2
 """
     assert found(tmp_path, source, "TL208") == []
     rows = '[tool.torchlint.models.functions."acme.data"]\nframes = { returns = "tensor" }\n'

@@ -126,9 +126,12 @@ BRANCHES = {
     "limit = not (x < 0).any()": "in a tensor",
     "if (x < 0).any():\n            limit.sync()": "already on the host",
     "if (x < 0).any():\n            return x.sum()": "`torch.where`",
-    "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1": "every few",
-    "while (x < 0).any():\n            x = x + 1": "every few iterations",
+    "while (x < 0).any() or (x > 9).any():\n            x = x * 0.5": "every few iterations",
 }
+ENDING = (
+    "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1",
+    "while (x < 0).any():\n            x = x + 1",
+)
 
 
 READS = """
@@ -162,15 +165,13 @@ def test_reads_of_which_one_runs_are_not_told_to_be_stacked(tmp_path: Path, betw
     assert sum("2 such reads" in each.message for each in found) == count
 
 
-@pytest.mark.parametrize("statement", BRANCHES)
-def test_a_condition_that_only_raises_is_not_told_to_be_a_where(tmp_path: Path, statement: str) -> None:
-    text = f"""import torch
+LOSS = """import torch
 from torch import nn
 
 
 class Loss(nn.Module):
     def forward(self, x: torch.Tensor, limit):
-        {statement}
+        {}
         return x.square().mean()
 
 
@@ -181,8 +182,17 @@ def train(net: nn.Module, batches, optimizer):
         loss(net(batch.cuda()), 4.0).backward()
         optimizer.step()
 """
-    [found] = lint(tmp_path, {"train.py": text}, select=("TL208",)).findings
+
+
+@pytest.mark.parametrize("statement", BRANCHES)
+def test_a_condition_that_only_raises_is_not_told_to_be_a_where(tmp_path: Path, statement: str) -> None:
+    [found] = lint(tmp_path, {"train.py": LOSS.format(statement)}, select=("TL208",)).findings
     assert BRANCHES[statement] in found.message
+
+
+@pytest.mark.parametrize("statement", ENDING)
+def test_a_loop_that_ends_by_a_value_may_read_it(tmp_path: Path, statement: str) -> None:
+    assert not lint(tmp_path, {"train.py": LOSS.format(statement)}, select=("TL208",)).findings
 
 
 HANDED_ON = """
