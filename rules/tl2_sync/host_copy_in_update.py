@@ -35,6 +35,7 @@ _RECORDING = method_names("list", adds=True, at=False)
 _ENDS = frozenset({Use.LOGGED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.STORED})
 
 _MESSAGE = "`{what}` forces a GPU sync only to log a value; keep it detached and copy it where it is needed"
+_REPORT = "`{what}` forces a GPU sync only to report a number; report the detached tensor, read it where it is logged"
 _UNREAD = "`{what}` forces a GPU sync for a value that nothing here reads; leave the copy out, or give the tensor"
 
 _SOURCE = """\
@@ -125,8 +126,8 @@ class HostCopyInUpdate(Rule):
     ## What it does
     Finds `.cpu()` and `.numpy()` of tensors, and calls of functions that do nothing else (`to_np(x)`), in code that
     runs at least once per gradient update, when the value is followed through names, containers, attributes, returns
-    and calls, and all it comes to is logging, or nothing at all. A copy that is a statement of its own is left alone:
-    its use is the wait.
+    and calls, and all it comes to is logging, a single number in a record that the code reports, or nothing at all. A
+    copy that is a statement of its own is left alone: its use is the wait.
 
     ## Why is this slow
     The copy has to wait until the device has finished all work queued so far, Python queues nothing meanwhile, and the
@@ -205,11 +206,19 @@ class HostCopyInUpdate(Rule):
             # What code that acts gives back is acted upon, unless it is kept: metrics are, and updates give them back.
             acted_upon = Use.RETURNED in uses and site.hot.acting() and not _recorded(site, call)
             logged = Use.LOGGED in uses and uses <= _ENDS and not acted_upon
-            if logged or (not uses and not isinstance(site.parent(call), cst.Expr)):
+            reported = uses == {Use.REPORTED} and _is_number(site, call)
+            if logged or reported or (not uses and not isinstance(site.parent(call), cst.Expr)):
                 fix = None if site.compiling.scripted() else recorded(site, call)
-                message = (_MESSAGE if logged else _UNREAD).format(what=what)
+                message = (_MESSAGE if logged else _REPORT if reported else _UNREAD).format(what=what)
                 flow = site.flow.way(call, Use.LOGGED) if logged else ()
                 yield Report(call, message, fix, figure="record-of-values" if fix is not None else "", flow=flow)
+
+
+def _is_number(site: Site, call: cst.Call) -> bool:
+    """Whether one number is made of a copy: ``rewards.cpu().mean()``. A record of arrays may be for more than a log."""
+    node = next((link.node for link in reversed(list(site.calls.chain(call)))), call)
+    value = site.values.of(node)
+    return value.kind is Kind.TENSOR and value.rank == 0
 
 
 def _recorded(site: Site, call: cst.Call) -> bool:

@@ -45,6 +45,7 @@ class Role(TypedDict, total=False):
     named: list[str]
     held: HeldFunctions
     host: bool
+    records: bool
     makes: list[str]
 
 
@@ -53,6 +54,7 @@ class Given(TypedDict, total=False):
 
     calls: list[str]
     host: bool
+    records: bool
     step: list[str]
     update: list[str]
     batch: list[str]
@@ -70,11 +72,15 @@ class Protocol(TypedDict, total=False):
 
 
 class Called(NamedTuple):
-    """How often a framework calls something, its name, and whether it does in a worker of a loader, on the host."""
+    """How often a framework calls something, its name, and whether it does in a worker of a loader, on the host.
+
+    ``records``: it leaves autograd on for the call.
+    """
 
     often: str
     framework: str
     host: bool
+    records: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -92,8 +98,12 @@ def called(base: str) -> Mapping[str, Called]:
     for protocol, role in _roles(base):
         for often in RATES:
             for name in _names(role, often):
-                found.setdefault(name, Called(often, protocol["framework"], role.get("host", False)))
+                found.setdefault(name, _called(often, protocol, role))
     return found
+
+
+def _called(often: str, protocol: Protocol, row: Role | Given) -> Called:
+    return Called(often, protocol["framework"], row.get("host", False), row.get("records", False))
 
 
 @lru_cache(maxsize=4096)
@@ -130,7 +140,7 @@ def given(call: str) -> Mapping[str, Called]:
             if not any(_fits_call(call, pattern, protocol["modules"]) for pattern in entry["calls"]):
                 continue
             for often in RATES:
-                made = Called(often, protocol["framework"], entry.get("host", False))
+                made = _called(often, protocol, entry)
                 found.update({argument: made for argument in _names(entry, often) if argument not in found})
     return found
 

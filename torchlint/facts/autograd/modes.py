@@ -231,7 +231,13 @@ class Modes(Fact):
         )
 
     def _started(self, function: Scope) -> Mode:
-        """The mode of a function that nothing calls: one that is handed to a library may be run from there."""
+        """The mode of a function that nothing calls: one that is handed to a library may be run from there.
+
+        Some frameworks are known to leave autograd on where they call a method.
+        """
+        entry = self.heat.roots.protocols.get(function)
+        if entry is not None and entry.records:
+            return Mode.ON
         for facts, node in self._references(function):
             if self._at(facts, node) is Mode.ON:
                 return Mode.ON

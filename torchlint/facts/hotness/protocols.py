@@ -16,7 +16,8 @@ class EntryPoint:
     """How often a framework calls something, for what (``step``, ``update``, or both), and the framework's name.
 
     ``when`` says more than the frequency does: an update may take several batches. ``guessed``: what the class has says
-    so, and no framework. ``host``: in a worker of a loader, whose tensors lie on the host.
+    so, and no framework. ``host``: in a worker of a loader, whose tensors lie on the host. ``records``: the framework
+    leaves autograd on.
     """
 
     frequency: Frequency
@@ -25,6 +26,7 @@ class EntryPoint:
     when: str = ""
     guessed: bool = False
     host: bool = False
+    records: bool = False
 
 
 _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
@@ -40,10 +42,10 @@ _OFTEN: Mapping[str, tuple[Frequency, frozenset[str]]] = {
 _WHEN = {"batch": "once per micro-batch"}
 
 
-def entry_point(often: str, framework: str, *, host: bool = False) -> EntryPoint:
+def entry_point(often: str, framework: str, *, host: bool = False, records: bool = False) -> EntryPoint:
     """Make the entry point of a method that a framework calls that often: ``forward``, ``step``, ``update`` ..."""
     frequency, kinds = _OFTEN[often]
-    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""), host=host)
+    return EntryPoint(frequency, kinds, framework, _WHEN.get(often, ""), host=host, records=records)
 
 
 @lru_cache(maxsize=4096)
@@ -68,4 +70,7 @@ def given(call: str) -> Mapping[str, EntryPoint]:
 
 
 def _points(called: Mapping[str, protocols.Called]) -> Mapping[str, EntryPoint]:
-    return {name: entry_point(each.often, each.framework, host=each.host) for name, each in called.items()}
+    return {
+        name: entry_point(each.often, each.framework, host=each.host, records=each.records)
+        for name, each in called.items()
+    }
