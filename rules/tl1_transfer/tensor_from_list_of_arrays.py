@@ -13,6 +13,7 @@ from torchlint.rule.build import call_of, expression, in_place_of, keyword_of, m
 from torchlint.rule.convert import FLOATING, LEGACY_CONSTRUCTORS, legacy_dtype, move_after
 
 from ._defaults import home_of
+from ._observations import CalledObservations
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -98,6 +99,7 @@ class _Case:
     data: cst.BaseExpression
     arrays: _Arrays
     fixable: bool
+    assumes: str = ""
 
     @property
     def stacked(self) -> bool:
@@ -126,8 +128,9 @@ class TensorFromListOfArrays(Rule):
 
     ## What it does
     Finds `torch.tensor(arrays)`, `torch.as_tensor(arrays)` and `torch.FloatTensor(arrays)` on a list or comprehension
-    that is proven to hold arrays, and `torch.stack([torch.tensor(a) for a in arrays])`. Also `torch.tensor(numbers)`
-    on a list of tensors that hold one number each, where these may be on an accelerator.
+    that is proven to hold arrays, or, for a floating dtype, whose elements are all called observations
+    (`states.append(step.state)`), and `torch.stack([torch.tensor(a) for a in arrays])`. Also `torch.tensor(numbers)` on
+    a list of tensors that hold one number each, where these may be on an accelerator.
 
     ## Why is this slow
     PyTorch reads a list element by element, each number as a Python object. NumPy copies whole arrays. A tensor in the
@@ -152,7 +155,8 @@ class TensorFromListOfArrays(Rule):
     otherwise: arrays with an axis of length zero keep their shape, which PyTorch cuts short, and are refused beside
     arrays of another shape, of which PyTorch drops all elements; arrays of objects are refused; a single array of a
     foreign byte order is refused; and integers above 2**53 are rounded to a floating dtype once, which PyTorch does by
-    way of float64. There is no fix for lists of tensors: `torch.stack` keeps their device and their graph.
+    way of float64. Where only their names say that the elements are observations, the fix is unsafe and says so. There
+    is no fix for lists of tensors: `torch.stack` keeps their device and their graph.
 
     ## When to ignore it
     For a handful of short arrays in code that runs seldom. Lists of numbers are not reported. The fix
@@ -232,6 +236,7 @@ class TensorFromListOfArrays(Rule):
             numpy, missing_numpy = module_for(site, "numpy", "np")
             new = in_place_of(old, _rewritten(site, case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
+            doubt = "; ".join(filter(None, (case.assumes, doubt)))
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
         yield Report(
             old, f"{case.name}(...) converts a list of arrays element by element: {_BETTER}", fix, figure=_figure(case)
@@ -268,7 +273,25 @@ def _sequence(site: Site, call: cst.Call, name: str) -> _Case | None:
         return None
     value = site.values.of(data)
     arrays = _arrays_in(value) if value.kind in _SEQUENCES else None
-    return None if arrays is None else _Case(call, call, name, data, arrays, fixable=_has_only(call, _KEYWORDS))
+    assumes = ""
+    if arrays is None and _is_floating(site, call, name) and _observed(site, data):
+        arrays, assumes = _Arrays(None, rows=False), f"the elements of `{source(data)}` are arrays of one shape"
+    fixable = _has_only(call, _KEYWORDS)
+    return None if arrays is None else _Case(call, call, name, data, arrays, fixable, assumes)
+
+
+def _is_floating(site: Site, call: cst.Call, name: str) -> bool:
+    """Whether a constructor makes numbers that no tabular state is given as."""
+    dtype = keyword_of(call, "dtype")
+    if name in LEGACY_CONSTRUCTORS:
+        return LEGACY_CONSTRUCTORS[name] in (*FLOATING, "")
+    return dtype is not None and site.values.of(dtype).dtype in FLOATING
+
+
+def _observed(site: Site, data: cst.BaseExpression) -> bool:
+    """Whether all elements of a list are called observations."""
+    twin = site.expression(data)
+    return twin is not None and site.fact(CalledObservations).in_list(site.file, twin)
 
 
 def _stack(site: Site, call: cst.Call) -> _Case | None:
