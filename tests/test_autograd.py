@@ -6,6 +6,7 @@ import pytest
 from projects import Code
 
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.autograd.networks import Networks
 
 HEAD = """\
 import contextlib
@@ -422,3 +423,30 @@ def outer(obs):
     assert run(code.file(), code.node("net(obs + 1)"), keeps=True).returned is False
     assert run(code.file(), code.node("net(obs + 1)"), keeps=True).keeps is True
     assert run(code.file(), code.node("energy(obs + 2)"), keeps=False).differentiates is True
+
+
+@pytest.mark.parametrize("freezes", [False, True])
+def test_a_target_network_that_a_class_freezes_may_be_frozen_where_the_class_is_not_known(freezes: bool) -> None:
+    code = Code(f"""
+        import copy
+        import torch
+        from torch import nn
+
+        class Agent:
+            def __init__(self, net):
+                self.net, self.target_net = net, copy.deepcopy(net)
+                for parameter in self.target_net.parameters():
+                    parameter.requires_grad = {not freezes}
+                self.optimizer = torch.optim.Adam(net.parameters())
+
+            def sync(self):
+                self.target_net.load_state_dict(self.net.state_dict())
+
+        def learn(agents, batch):
+            for agent in agents:
+                show(agent.target_net)
+
+        learn(torch.load("agents.pt"), 1)
+        learn([Agent(nn.Linear(2, 2))], 1)
+    """)
+    assert code.analyses[Networks].target(code.file(), code.shown()) is not freezes

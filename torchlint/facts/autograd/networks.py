@@ -123,10 +123,15 @@ class Networks(Fact):
 
     def _is_target(self, node: ast.expr, origins: Collection[ModuleOrigin]) -> bool:
         """Whether a module is called a target network, or made or kept as a copy, and nothing uses its gradients."""
-        if not self.table.wanted.isdisjoint(origins):
+        if not self.table.wanted.isdisjoint(origins) or any(map(self._may_be_frozen, origins)):
             return False
         copied = bool(origins) and (_is_called_target(node) or all(self._copy(origin) for origin in origins))
         return copied and max(map(self._trained, origins)) <= Tie.CLASS
+
+    def _may_be_frozen(self, origin: ModuleOrigin) -> bool:
+        """Whether a class freezes its module of that name, where it is not known which class the object has."""
+        elsewhere = (other for other in self.table.frozen if isinstance(other.root, Scope))
+        return not isinstance(origin.root, Scope) and any(other.path == origin.path for other in elsewhere)
 
     def _all_frozen(self, origins: Iterable[ModuleOrigin]) -> bool:
         return all(self._is_frozen(origin) for origin in origins)
