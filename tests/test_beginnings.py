@@ -116,6 +116,25 @@ def test_steps_of_a_function_that_evaluates_at_intervals_are_no_rollout(
     assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
 
 
+@pytest.mark.parametrize(
+    ("name", "mode", "last", "expected"),
+    [
+        ("evaluate", "no_grad", "    play()", Frequency.ONCE),
+        ("evaluate", "enable_grad", "    play()", Frequency.STEP),
+        ("evaluate", "no_grad", "    for j in y:\n        play()", Frequency.STEP),
+        ("evaluate", "no_grad", "    pass\nplay()", Frequency.STEP),
+        ("roll", "no_grad", "    play()", Frequency.STEP),
+    ],
+)
+def test_steps_of_an_evaluation_behind_the_loop_that_learns_are_no_rollout(
+    name: str, mode: str, last: str, expected: Frequency
+) -> None:
+    evaluation = f"@torch.{mode}()\ndef {name}(env):\n    for _ in y:\n        g(1)\n        env.step(1)\n"
+    learning = f"def play():\n    {name}(env)\ndef train(loss):\n    for i in y:\n        loss.backward()\n{last}\n"
+    code = Code(f"import torch\n{evaluation}{learning}train(1)\nplay()\n")
+    assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
+
+
 @pytest.mark.parametrize(("made", "expected"), [("cls(env)", Frequency.ONCE), ("env", Frequency.STEP)])
 def test_a_second_constructor_that_tries_its_environment_out_is_no_rollout(made: str, expected: Frequency) -> None:
     body = f"        g(1)\n        env.step(1)\n        return {made}\n"

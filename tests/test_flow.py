@@ -447,6 +447,37 @@ def test_graphs(text: str, expected: set[str]) -> None:
     assert graph_ends(text) == expected
 
 
+WORLD = """\
+class WorldEnv:
+    def reset(self):
+        return table
+    def step(self, action):
+        self.speed = {kept}
+        return self.speed * 2, self.speed.sum(), table > 1, {{}}
+env = WorldEnv()
+"""
+ROLLOUT = "seen, gain, done, _ = env.step(net(x))\n"
+
+
+@pytest.mark.parametrize(
+    ("world", "learning", "expected"),
+    [
+        (WORLD.format(kept="torch.tanh(action)"), "gain.backward()", {"BACKWARD", "ENVIRONMENT"}),
+        (WORLD.format(kept="torch.tanh(action)"), "print(done)", {"ENVIRONMENT"}),
+        (WORLD.format(kept="action.detach()"), "gain.backward()", {"ENVIRONMENT"}),
+        ("", "(0 - gain).sum().backward()", {"BACKWARD", "ENVIRONMENT"}),
+        ("", "(gain * net(table)).sum().backward()", {"ENVIRONMENT"}),
+        ("", "print(gain)", {"ENVIRONMENT"}),
+        ("import gymnasium\nenv = gymnasium.make('Ant-v5')\n", "gain.backward()", {"ENVIRONMENT"}),
+    ],
+)
+def test_a_graph_goes_through_environments_that_compute_with_tensors(
+    world: str, learning: str, expected: set[str]
+) -> None:
+    """One of the project that does, or an unknown one where ``backward`` runs through what it gives alone."""
+    assert graph_ends(f"{world}{ROLLOUT}{learning}\n") == expected
+
+
 def test_an_operation_without_autograd_ends_the_graph() -> None:
     text = "def f():\n    y = net(x)\n    with torch.no_grad():\n        z = y * 2\n    z.mean().backward()\nf()\n"
     assert graph_ends(text) == {"DETACHED"}

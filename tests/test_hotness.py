@@ -456,6 +456,21 @@ while True:
     assert frequencies(text) == {"A": expected}
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for j in done.nonzero(as_tuple=False):\n        f(j)  # A", I),
+        ("ended = done.nonzero().squeeze(-1)\n    if len(ended) > 0:\n        f(ended)  # A", S),
+        ("for j in done.nonzero()[0]:\n        f(j)  # A", E),
+        ("for j in np.nonzero(done)[0].tolist():\n        f(j)  # A", E),
+        ("done = torch.tensor(done)\n    for j in done.nonzero().squeeze(-1):\n        f(j)  # A", E),
+    ],
+)
+def test_where_environments_give_tensors_some_of_them_end_in_most_steps(body: str, expected: Frequency) -> None:
+    """A tensor's ``nonzero`` gives a tensor, an array's a tuple."""
+    assert frequencies(f"while True:\n    seen, gain, done, _ = env.step(1)\n    {body}\n") == {"A": expected}
+
+
 EXPRESSIONS = {
     "flag and f(x)": S,
     "debug and f(x)": O,

@@ -787,6 +787,25 @@ def test_functions_of_a_module_that_are_looked_up_by_a_name_in_the_settings() ->
     assert frequencies(files) == {"S": Frequency.STEP, "O": Frequency.ONCE}
 
 
+PACKAGE = {
+    "worlds/kinds.py": "class World:\n    def turn(self, a):\n        return g(a)  # base\n"
+    "class Ant(World):\n    def turn(self, a):\n        return g(a)  # ant\n"
+    "class Pole(World):\n    def turn(self, a):\n        return g(a)  # pole\n",
+    "worlds/__init__.py": "from worlds.kinds import Ant, Pole, World\n",
+    "train.py": "import worlds\nworld = getattr(worlds, config.world)(1)\nwhile True:\n    env.step(world.turn(1))\n",
+}
+
+
+def test_classes_that_a_package_imports_are_looked_up_by_a_name_from_a_file_of_settings() -> None:
+    """Any class that no other one of the list derives from is meant, or the one that a text names."""
+    once, step = Frequency.ONCE, Frequency.STEP
+    assert frequencies(PACKAGE) == {"base": once, "ant": step, "pole": step}
+    named = {**PACKAGE, "train.py": PACKAGE["train.py"] + "DEFAULT = 'Ant'\n"}
+    assert frequencies(named) == {"base": once, "ant": step, "pole": once}
+    more = {**PACKAGE, "worlds/__init__.py": PACKAGE["worlds/__init__.py"] + "def version():\n    return 1\n"}
+    assert frequencies(more) == {"base": step, "ant": step, "pole": step}  # linked by the name of the method alone
+
+
 def test_many_methods_of_one_family_are_linked_to_calls_on_unknown_objects() -> None:
     base = "class Base:\n    def choose(self, x):\n        return g(x)  # S0\n"
     classes = "".join(

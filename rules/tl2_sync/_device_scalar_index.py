@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from torchlint import cst
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_bounds, tensor_indices
@@ -67,3 +67,12 @@ def has_bound(site: Site, node: cst.Subscript) -> bool:
     """Return whether a slice of a subscript has a tensor off the host as its bound."""
     twin = site.expression(node)
     return isinstance(twin, ast.Subscript) and any(site.fact(ScalarIndices).bounds(site.file, twin))
+
+
+def gone_over(site: Site, index: cst.BaseExpression) -> str | None:
+    """Return what to go over in place of the tensor whose elements a loop gives as an index, ``None`` for another."""
+    twin = site.expression(index)
+    only = site.fact(Project).reaching(site.file, twin).only if isinstance(twin, ast.Name) else None
+    if only is None or only.how is not Bind.ELEMENT or only.path:
+        return None
+    return f"`{only.value.id}.tolist()`" if isinstance(only.value, ast.Name) else "its `tolist()`"

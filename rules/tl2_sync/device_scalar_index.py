@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Device, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
 
-from ._device_scalar_index import ScalarIndices, has_bound
+from ._device_scalar_index import ScalarIndices, gone_over, has_bound
 
 _MESSAGE = "indexing with a 0-d tensor forces a GPU sync; `index_select` takes a tensor there"
+
+_LOOP = "indexing with a 0-d tensor forces a GPU sync; go over {places}, which reads all at once"
 
 _BOUND = "a slice with a tensor as its bound forces a GPU sync; read all bounds at once with `tolist()`, or use a mask"
 
@@ -42,7 +44,8 @@ class DeviceScalarIndex(Rule):
 
     ## What it does
     Finds hot subscripts `x[i]` of tensors with an index `i` that is proven a 0-d tensor and may be on a device, and
-    slices `x[:n]` with such a tensor as a bound, as in `rows[i, : lengths[i]]`.
+    slices `x[:n]` with such a tensor as a bound, as in `rows[i, : lengths[i]]`. A loop over a tensor of places gives
+    such indices, one after the other: `for i in done.nonzero().squeeze(-1): lengths[i] = 0`.
 
     ## Why is this slow
     An index of a single integer becomes a view at an offset, and the offset has to be known on the host: Python waits
@@ -104,8 +107,10 @@ class DeviceScalarIndex(Rule):
         if value.kind is not Kind.TENSOR or value.device is Device.CPU:
             return
         indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
-        if any(_is_device_scalar(site, index) for index in indices):
-            yield Report(node, _MESSAGE)
+        scalar = next((index for index in indices if _is_device_scalar(site, index)), None)
+        if scalar is not None:
+            places = gone_over(site, scalar)
+            yield Report(node, _MESSAGE if places is None else _LOOP.format(places=places))
 
 
 def _is_device_scalar(site: Site, index: cst.BaseExpression) -> bool:

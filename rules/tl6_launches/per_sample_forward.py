@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.facts.values.dtypes import is_counting
 from torchlint.models.protocols import makers
 from torchlint.rule import Example, Frequency, Input, Kind, Method, NetworkCall, Report, Row, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
@@ -118,9 +119,11 @@ class PerSampleForward(Rule):
         if not loops or loops[0].few or not runs_module(site, call.func):
             return
         rows = [(argument.value, _row(site, argument.value)) for argument in call.args]
-        if not any(row is not None and _is_sample(row) for _, row in rows) or not same_in_all_rounds(site, call):
+        places = _is_looked_up(site, call)
+        samples = places or any(row is not None and _is_sample(row) for _, row in rows)
+        if not samples or not same_in_all_rounds(site, call):
             return
-        if any(row is None and site.loops.around(node)[0].carried is not False for node, row in rows):
+        if not places and any(row is None and site.loops.around(node)[0].carried is not False for node, row in rows):
             return
         if (
             site.autograd.run(call) is not None
@@ -151,6 +154,14 @@ def _row(site: Site, node: cst.BaseExpression) -> Row | None:
     """The item that an argument is, if it may be one of many alike."""
     row = row_of(site, node)
     return row if row is not None and (row.single or row.over.kind in _ARRAYS) else None
+
+
+def _is_looked_up(site: Site, call: cst.Call) -> bool:
+    """Whether a loop goes over a tensor of places, and an argument is computed from what is at one of them."""
+    over = site.loops.around(call)[0].over
+    if over.kind is not Kind.TENSOR or over.rank != 1 or not is_counting(over.dtype):
+        return False
+    return any(site.loops.around(argument.value)[0].item for argument in call.args)
 
 
 def _is_sample(row: Row) -> bool:

@@ -211,14 +211,37 @@ def _stored(ask: Ask, classes: str, prefix: str) -> Value | None:
 
 
 def _of_module(ask: Ask, file: FileFacts, found: Spelling) -> Value:
-    """A function or class of a module of the project: the one that is named, else one that some text names."""
-    own = [scope for scope in file.top.inner if scope.kind in ("function", "class")]
+    """A function or class of a module of the project: the one that is named, else one that some text names.
+
+    Where no text of the program names any, as with names from a file of settings, a package that defines none itself
+    is taken for the list of the classes that it imports, without those that others of them derive from.
+    """
+    own = {scope.dotted: scope.kind for scope in file.top.inner if scope.kind in ("function", "class")}
+    listed = own | _imported(ask, file)
     if found.texts or found.prefix or found.suffix:
-        chosen = [scope for scope in own if scope.name in found.texts or found.fits(scope.name)]
+        chosen = [name for name in listed if _last(name) in found.texts or found.fits(_last(name))]
     else:
-        chosen = [scope for scope in own if ask.project.quotes(scope.name)]
-    kinds = {scope.kind for scope in chosen}
+        chosen = [name for name in listed if ask.project.quotes(_last(name))]
+    guessed = not (chosen or own or found.texts or found.prefix or found.suffix)
+    if guessed:
+        bases = {base for name in listed for base in ask.project.ancestry(name)[1:]}
+        chosen = [name for name, kind in listed.items() if kind == "class" and name not in bases]
+    kinds = {listed[name] for name in chosen}
     if len(chosen) > _MANY or len(kinds) != 1:
         return UNKNOWN
-    kind = Kind.FUNCTION if kinds == {"function"} else Kind.CLASS
-    return Value(kind, name="|".join(sorted(scope.dotted for scope in chosen)))
+    value = Value(Kind.FUNCTION if kinds == {"function"} else Kind.CLASS, name="|".join(sorted(chosen)))
+    return ask.guess(value) if guessed else value
+
+
+def _imported(ask: Ask, file: FileFacts) -> dict[str, str]:
+    """The kinds of the functions and classes of the project that a package imports, by their dotted names."""
+    if not file.path.endswith("__init__.py"):
+        return {}
+    bound = (each for known in file.top.bindings.values() for each in known if each.how is Bind.IMPORT)
+    names = {ask.project.binding_name(file, each) for each in bound}
+    defined = (ask.project.classes.get(name) or ask.project.functions.get(name) for name in names if name)
+    return {scope.dotted: scope.kind for scope in defined if scope is not None}
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]

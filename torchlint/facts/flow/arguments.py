@@ -53,6 +53,7 @@ class CallContexts:
             yield self.carrier.text
         elif self._steps(spot, call):
             yield Use.ENVIRONMENT
+            yield from self.carrier.stepped(spot, call)
         else:
             name = self.ground.project.qualified(spot.facts, call.func) or ""
             if name == "builtins.dict" and isinstance(place, str):

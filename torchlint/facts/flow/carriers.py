@@ -48,6 +48,9 @@ class Carrier(Protocol):
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
         """Follow the value as an argument of a library function; ``None`` where that function is not known."""
 
+    def stepped(self, spot: Spot, call: ast.Call, /) -> Next:
+        """Follow the value through the step of an environment, into what that gives."""
+
     def summary(self, spot: Spot, call: ast.Call, function: Scope, /) -> Next | None:
         """Return what a project function does with the value as a whole; ``None``: follow the value inside of it."""
 

@@ -160,6 +160,10 @@ class Data:
             return iter((Use.HOST,))
         return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES or gathers(method, call) else None
 
+    def stepped(self, _spot: Spot, _call: ast.Call) -> Next:
+        """Return nothing: what an environment gives is other data."""
+        return iter(())
+
     def summary(self, spot: Spot, call: ast.Call, function: Scope) -> Next | None:
         """Follow the value through a function that reduces it over all processes: the result has the same keys."""
         return iter((spot.same(call),)) if self.ground.reduces(function) else None

@@ -41,6 +41,7 @@ class Flow(Fact):
     autograd: Autograd
     heat: Heat
     _data: _Steps = field(init=False)
+    _given: _Steps = field(init=False)
     _graph: _Steps = field(init=False)
     _proof: _Steps = field(init=False)
 
@@ -48,6 +49,8 @@ class Flow(Fact):
         ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates, self._learns)
         self._data = _Steps(ground, Data(ground, self.heat.seldom))
         graph = GraphCarrier(ground, self.autograd.records, self.autograd.has_graph)
+        self._given = _Steps(ground, graph)
+        graph = replace(graph, differentiated=self._is_differentiated)
         self._graph = _Steps(ground, graph)
         self._proof = _Steps(ground, replace(graph, proves=True))
 
@@ -60,6 +63,11 @@ class Flow(Fact):
         """Whether a function runs a backward pass or moves parameters itself, and does not only call what does."""
         begun = self.heat.roots.begun.get(function.file, ())
         return any(scope is function and kind == UPDATE for scope, _, kind in begun)
+
+    def _is_differentiated(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether ``backward`` runs through what an unknown environment gives, and no network is known to be in it."""
+        way = self._given.way(Spot(facts, call), (Use.BACKWARD,))
+        return bool(way) and self.autograd.has_graph(way[-1].facts, way[-1].node, trained=True) is not True
 
     def uses(self, facts: FileFacts, node: ast.expr, within: frozenset[Use] = EVERY_USE) -> frozenset[Use]:
         """Return the sinks of an expression's value, or some of them once one is not ``within`` the allowed ones."""

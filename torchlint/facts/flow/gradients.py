@@ -23,6 +23,9 @@ Records = Callable[[FileFacts, ast.AST], bool | None]
 Graphed = Callable[[FileFacts, ast.expr], bool | None]
 """Whether a tensor is part of a recorded graph; ``None`` where that is not known."""
 
+Differentiated = Callable[[FileFacts, ast.Call], bool]
+"""Whether ``backward`` runs through what a call gives, as far as is known through nothing else."""
+
 _ENDS = last_names(graph="ends")
 _MAKES = last_names("torch torch.cuda", makes=("data", "legacy"))
 _ABOUT = last_names(about=True)
@@ -44,6 +47,7 @@ class GraphCarrier:
     records: Records
     graphed: Graphed
     proves: bool = False
+    differentiated: Differentiated = lambda _facts, _call: False
     text: Use = Use.LOGGED
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
@@ -124,6 +128,19 @@ class GraphCarrier:
             if isinstance(after, Spot) and func.attr.endswith("_") and not func.attr.endswith("__"):
                 if not (isinstance(func.value, ast.Attribute) and func.value.attr == "data"):
                     yield spot.inside(func.value)
+
+    def stepped(self, spot: Spot, call: ast.Call) -> Next:
+        """Follow the graph into what a step computes with tensors: in the project, or in an unknown simulator."""
+        if self.quiet(spot, call):
+            return
+        functions = self.ground.graph.sure(call)
+        for function in functions:
+            for result in function.results:
+                parts = enumerate(result.elts) if isinstance(result, ast.Tuple) else ()
+                yield from (spot.at(call, place) for place, part in parts if self.graphed(function.file, part))
+        unknown = isinstance(call.func, ast.Attribute) and self._kind(spot, call.func.value) is not Kind.ENV
+        if unknown and not functions and self.differentiated(spot.facts, call):
+            yield spot.at(call)
 
     def summary(self, _spot: Spot, _call: ast.Call, _function: Scope) -> Next | None:
         """Return ``None``: graphs are followed into every function."""

@@ -229,8 +229,13 @@ def _count_of_ends(node: ast.expr, facts: FileFacts) -> bool:
 
 
 def _places_of_ends(node: ast.expr, facts: FileFacts) -> bool:
-    """Whether an expression is, or a name always means, the places at which flags for an end are set."""
-    return _always(node, facts, _finds_ends) if isinstance(node, ast.Name) else _finds_ends(node)
+    """Whether an expression is, or a name always means, the places at which flags for an end are set.
+
+    Not those of environments that give tensors: hundreds are simulated at once, and in most steps some of them end.
+    """
+    if isinstance(node, ast.Name):
+        return _always(node, facts, lambda value: _finds_ends(value, facts))
+    return _finds_ends(node, facts)
 
 
 def _always(name: ast.Name, facts: FileFacts, recognise: Callable[[ast.expr], bool]) -> bool:
@@ -241,17 +246,35 @@ def _always(name: ast.Name, facts: FileFacts, recognise: Callable[[ast.expr], bo
     )
 
 
-def _finds_ends(node: ast.expr) -> bool:
+def _finds_ends(node: ast.expr, facts: FileFacts) -> bool:
     """Whether an expression gives the places at which flags for the end of an episode are set."""
+    outer: ast.expr = node
     while True:
         if isinstance(node, ast.Subscript):
-            node = node.value
+            outer, node = node, node.value
             continue
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return False
         if node.func.attr in _FINDING:
-            return is_reset(node.args[0] if node.args else node.func.value)
-        node = node.func.value
+            flags = node.args[0] if node.args else node.func.value
+            return is_reset(flags) and not (_gives_tensor(node, outer) and _is_stepped(flags, facts))
+        outer, node = node, node.func.value
+
+
+def _gives_tensor(found: ast.Call, outer: ast.expr) -> bool:
+    """Whether the places are a tensor: ``done.nonzero(as_tuple=False)``, ``done.nonzero().squeeze(-1)``.
+
+    Of an array they are a tuple, which has no such method.
+    """
+    asked = any(given.arg == "as_tuple" for given in found.keywords)
+    return asked or (not found.args and isinstance(outer, ast.Call) and outer is not found)
+
+
+def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
+    """Whether all that a function binds to a name is a part of what a step gives."""
+    bindings = facts.scope_of(flags).function.bindings.get(flags.id, ()) if isinstance(flags, ast.Name) else ()
+    made = [b.value.func if b.path and isinstance(b.value, ast.Call) else None for b in bindings]
+    return bool(made) and all(func is not None and last_name(func) == "step" for func in made)
 
 
 def tests_for(test: ast.expr, names: Container[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchlint.facts.code.alike import among
@@ -13,6 +13,7 @@ from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.around import around, enclosing_loop
 from torchlint.facts.hotness.beginnings import TRAINER
+from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.intervals import is_interval, shows_at_intervals
 from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
@@ -41,7 +42,10 @@ ONE_STEP = Exemption("environment for one step", "a function that makes an envir
 PRIMING = Exemption("step without gradients", "a function that makes an optimizer and steps it for its scheduler")
 REQUEST = Exemption("answer to a request", "a function that answers a request of a web page or a program elsewhere")
 SHOWN = Exemption("function that is shown", "a function that demos, tests and savers alone call")
-AT_INTERVALS = Exemption("interval that shows", "a branch that shows or evaluates at intervals what was learned")
+AT_INTERVALS = Exemption(
+    "interval that shows",
+    "a branch that shows or evaluates at intervals what was learned, or an evaluation after it",
+)
 TRIAL = Exemption("trial", "a loop of a handful of rounds that a program runs once")
 BEFORE_LOOP = Exemption("set-up before a loop", "a function that steps an environment in a loop, outside of that loop")
 TRIES_OUT = Exemption("fresh environment", "a function that makes or resets an environment before it steps it")
@@ -170,18 +174,22 @@ class Shown:
 
 
 class Evaluations:
-    """Finds the functions that a program runs at the intervals at which it evaluates what it has learned."""
+    """Finds the functions that a program runs at the intervals at which it evaluates what it has learned, or after it.
 
-    def __init__(self, graph: CallGraph) -> None:
-        """Take the call graph."""
+    ``learning`` are the loops of functions that hold an update.
+    """
+
+    def __init__(self, graph: CallGraph, learning: Mapping[Scope, Sequence[ast.AST]]) -> None:
+        """Take the call graph, and the loops."""
         self.graph = graph
+        self.learning = learning
         self.known: dict[Scope, bool] = {}
 
     def holds(self, scope: Scope) -> bool:
         """Return whether every known call of a function is made at such intervals, and there is one.
 
-        Of a function that evaluates by its name one call at an interval of any kind is enough: others are for programs
-        that evaluate alone.
+        Of a function that evaluates by its name one call at an interval of any kind is enough, and where it sets a mode
+        in which nothing learns, one behind the loop that does: others are for programs that evaluate alone.
         """
         if scope not in self.known:
             self.known[scope] = False  # what only calls itself is not due
@@ -190,11 +198,20 @@ class Evaluations:
             if _EVALUATION.fits(scope.name):
                 self.known[scope] = any(
                     at_intervals(home, call, is_interval) or self.holds(home) for home, call in calls
-                )
+                ) or (evaluates(scope) and any(self._ends(home, call, set()) for home, call in calls))
             else:
                 due = [at_intervals(home, call) or self.holds(home) for home, call in calls]
                 self.known[scope] = bool(due) and all(due)
         return self.known[scope]
+
+    def _ends(self, home: Scope, call: ast.Call, seen: set[Scope]) -> bool:
+        """Whether a call runs after a loop of its function that learns, or in a function that is called so."""
+        if home in seen or enclosing_loop(home.file, call, home) is not None:
+            return False
+        seen.add(home)
+        if any(getattr(loop, "end_lineno", call.lineno) < call.lineno for loop in self.learning.get(home, ())):
+            return True
+        return any(self._ends(*above, seen) for above in _calls(self.graph, home))
 
 
 def _calls(graph: CallGraph, scope: Scope) -> list[tuple[Scope, ast.Call]]:

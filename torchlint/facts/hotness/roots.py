@@ -196,7 +196,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
         fresh = kind == STEP and (makes_object(scope) or starts_over(step, reset[scope]))
         todo.append((scope, step, kind, fresh, own))
-    evaluations = Evaluations(receivers.graph)
+    evaluations = Evaluations(receivers.graph, _learning(found))
     seen: dict[tuple[Scope, str, bool], set[Receiver]] = {}
     while todo:
         scope, call, kind, fresh, cls = todo.pop()
@@ -242,6 +242,16 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 todo.append((home, node, kind, fresh, above))
             elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _learning(found: Sequence[Begun]) -> dict[Scope, list[ast.AST]]:
+    """The loops of functions that hold an update themselves."""
+    loops: dict[Scope, list[ast.AST]] = {}
+    for scope, call, kind in found:
+        loop = enclosing_loop(scope.file, call, scope) if kind == UPDATE else None
+        if loop is not None:
+            loops.setdefault(scope.function, []).append(loop)
+    return loops
 
 
 def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> tuple[set[ast.AST], set[Scope]]:

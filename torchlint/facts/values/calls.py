@@ -47,6 +47,7 @@ from torchlint.facts.values.join import (
 )
 from torchlint.facts.values.libraries import library_call
 from torchlint.facts.values.loaders import loader
+from torchlint.facts.values.ranks import lists_places
 from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
@@ -141,11 +142,12 @@ class CallValues:
 
     def _made_of_data(self, node: ast.Call, made: Value) -> Value:
         """What ``torch.tensor(x)`` makes: what nothing is known of is data, since torch warns of copies of tensors."""
-        told = any(word.arg in (None, "device") for word in node.keywords)
-        if told or made.device is not Device.UNKNOWN:
-            return made
-        guessed = self.ask.guess(replace(made, device=Device.CPU))
-        return guessed if guessed.known else made
+        told = any(word.arg in (None, "device") for word in node.keywords) or made.device is not Device.UNKNOWN
+        return made if told else self._rather(replace(made, device=Device.CPU), made)
+
+    def _rather(self, suggested: Value, proven: Value) -> Value:
+        guessed = self.ask.guess(suggested)
+        return guessed if guessed.known else proven
 
     def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
         """The value of a call of a function of a library or of the project, of a class, or of a method."""
@@ -222,7 +224,8 @@ class CallValues:
         if source == HOST:
             return operators.of_host(func.attr, node, of)
         if source.kind is Kind.TENSOR:
-            return tensor_method(func.attr, source, node, of)
+            made = tensor_method(func.attr, source, node, of)
+            return self._rather(replace(made, rank=1), made) if lists_places(node) else made
         if source.kind is Kind.NDARRAY:
             return ndarray_method(func.attr, source, node, of)
         if source.kind is Kind.DISTRIBUTION:

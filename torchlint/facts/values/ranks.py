@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.values.signatures import Of, starred
 from torchlint.rule import Kind, Value
 
@@ -52,6 +53,17 @@ def broadcast(values: Sequence[Value]) -> int | None:
     scalars = all(v.kind in (Kind.TENSOR, Kind.NUMBER, Kind.SCALAR, Kind.NONE) for v in values)
     known = [rank for rank in ranks if rank is not None]
     return max(known) if known and scalars and len(known) == len(ranks) else None
+
+
+def lists_places(call: ast.Call) -> bool:
+    """Return whether a call makes a list of places in one dimension, which are rows: ``x.nonzero().squeeze(-1)``.
+
+    Whoever takes the second dimension away expects one number in each row, as there is where ``x`` has one dimension.
+    """
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as found, attr="squeeze")) if call.args or call.keywords:
+            return last_name(found.func) in ("nonzero", "argwhere")
+    return False
 
 
 def rank_without(rank: int | None, dim: Value, kept: bool, whole: bool) -> int | None:
