@@ -1121,6 +1121,13 @@ NEEDED = {
     "torch.as_tensor(x)\n    show(x)": "unknown",
     "if isinstance(x, torch.Tensor): torch.exp(x)\n    show(x)": "unknown",
     "x.gather(0, m)\n    show(x)": "unknown",
+    "y = x[:, m]\n    torch.sigmoid(y)\n    show(x)": "tensor",
+    "y = x[:, m]\n    z = y[m, :]\n    torch.sigmoid(z)\n    show(x)": "tensor",
+    "y = x[m]\n    torch.sigmoid(y)\n    show(x)": "unknown",
+    "y = x[:, m]\n    y = f(y)\n    torch.sigmoid(y)\n    show(x)": "unknown",
+    "y = x[:, m]\n    x = f(x)\n    torch.sigmoid(y)\n    show(x)": "unknown",
+    "x.isfinite()\n    show(x)": "tensor",
+    "x.isnan(m)\n    show(x)": "unknown",
 }
 
 
