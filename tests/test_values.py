@@ -1223,6 +1223,10 @@ WRAPPED = {
     "model, optimizer = accelerator.prepare(net, optimizer)\n    show(model)": "module code.Net",
     "show(self.accelerator.prepare(net))": "module code.Net",
     "model, optimizer, *_ = self.booster.boost(net, optimizer)\n    show(model)": "module code.Net",
+    "show(peft.get_peft_model(net, config))": "module code.Net",
+    "show(peft.prepare_model_for_kbit_training(model=net))": "module code.Net",
+    "show(peft.get_peft_model(args, config))": "unknown",
+    "show(peft.count(net))": "unknown",
     "show(kitchen.prepare(net))": "unknown",
     "show(with_adapters(net, 4))": "module code.Net",
     "show(with_adapters(3, 4))": "Python number int",
@@ -1235,6 +1239,7 @@ WRAPPED = {
 def test_what_is_given_back_wrapped_or_as_it_came_is_what_was_given(body: str) -> None:
     text = f"""
 import deepspeed
+import peft
 
 
 class Net(nn.Module):
