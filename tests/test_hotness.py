@@ -2583,6 +2583,82 @@ def test_a_function_that_generates_and_that_nothing_calls_is_entered_once_per_ro
     assert frequencies(text) == {"A": E, "B": S}
 
 
+LOOKED_AT = """
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained("m")
+reward_model = make()
+
+def answer(prompts):
+    return model.generate(prompts, max_new_tokens=8)
+
+def table(prompts):
+    for prompt in prompts:
+        f(answer(prompt))  # A
+
+def main(config, prompts, step, logger):
+    {call}
+
+main(config, prompts, 1, logger)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("table(prompts)", E),
+        ("if config.test_only:\n        table(prompts)", O),
+        ("if not config.test_only:\n        learn()\n    else:\n        table(prompts)", O),
+        ("if not config.test_only:\n        table(prompts)", E),
+        ("if step % 5 == 0:\n        table(prompts)", E),
+        ("if step % 5 == 0 and logger is not None:\n        table(prompts)", O),
+        ("if step % config.eval_every == 0:\n        table(prompts)", O),
+        ("if config.test_only:\n        table(prompts)\n    table(prompts)", E),
+    ],
+)
+def test_rounds_that_generate_what_is_only_looked_at_are_no_rollouts(call: str, expected: Frequency) -> None:
+    assert Code(LOOKED_AT.format(call=call)).frequency("# A") is expected
+
+
+def test_a_program_that_evaluates_by_the_name_of_its_file_makes_no_rollouts_of_what_it_calls() -> None:
+    helper, _, program = LOOKED_AT.format(call="table(prompts)").partition("def main")
+    for name, expected in (("eval_answers.py", O), ("collect_answers.py", E)):
+        code = Code({"helper.py": helper, name: f"import torch\nfrom helper import table\n\ndef main{program}"})
+        assert code.frequency("# A") is expected
+
+
+BESIDE = """
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained("m")
+rewards, optimizer = make(), make()
+
+def answer(prompts):
+    f(prompts)  # A
+    return model.generate(prompts, max_new_tokens=8)
+
+for prompts in first:
+    answer(prompts)
+
+for prompts in loader:
+    {rollout}
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rollout", "expected"),
+    [
+        ("batch = model.generate(prompts, max_new_tokens=8)", O),
+        ("batch = next(stored)", E),
+        ("if step % 100 == 0:\n        model.generate(prompts, max_new_tokens=8)", E),
+    ],
+)
+def test_a_loop_beside_the_one_that_generates_and_learns_prepares_or_evaluates(rollout, expected) -> None:
+    assert Code(BESIDE.format(rollout=rollout)).frequency("# A") is expected
+
+
 TOGETHER = """
 class Agent:
     def update(self, reward):

@@ -1121,6 +1121,13 @@ NEEDED = {
     "torch.as_tensor(x)\n    show(x)": "unknown",
     "if isinstance(x, torch.Tensor): torch.exp(x)\n    show(x)": "unknown",
     "x.gather(0, m)\n    show(x)": "unknown",
+    "y = x[:, m]\n    torch.sigmoid(y)\n    show(x)": "tensor",
+    "y = x[:, m]\n    z = y[m, :]\n    torch.sigmoid(z)\n    show(x)": "tensor",
+    "y = x[m]\n    torch.sigmoid(y)\n    show(x)": "unknown",
+    "y = x[:, m]\n    y = f(y)\n    torch.sigmoid(y)\n    show(x)": "unknown",
+    "y = x[:, m]\n    x = f(x)\n    torch.sigmoid(y)\n    show(x)": "unknown",
+    "x.isfinite()\n    show(x)": "tensor",
+    "x.isnan(m)\n    show(x)": "unknown",
 }
 
 
@@ -1216,6 +1223,10 @@ WRAPPED = {
     "model, optimizer = accelerator.prepare(net, optimizer)\n    show(model)": "module code.Net",
     "show(self.accelerator.prepare(net))": "module code.Net",
     "model, optimizer, *_ = self.booster.boost(net, optimizer)\n    show(model)": "module code.Net",
+    "show(peft.get_peft_model(net, config))": "module code.Net",
+    "show(peft.prepare_model_for_kbit_training(model=net))": "module code.Net",
+    "show(peft.get_peft_model(args, config))": "unknown",
+    "show(peft.count(net))": "unknown",
     "show(kitchen.prepare(net))": "unknown",
     "show(with_adapters(net, 4))": "module code.Net",
     "show(with_adapters(3, 4))": "Python number int",
@@ -1228,6 +1239,7 @@ WRAPPED = {
 def test_what_is_given_back_wrapped_or_as_it_came_is_what_was_given(body: str) -> None:
     text = f"""
 import deepspeed
+import peft
 
 
 class Net(nn.Module):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.rule import Call, Change, Device, Example, Fix, Kind, Report, Rule
+from torchlint.rule import Call, Change, Device, Example, Fix, Kind, Method, Report, Rule
 from torchlint.rule.build import (
     in_place_of,
     keyword_of,
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from torchlint.rule import Link, Site
     from torchlint.rule.convert import Conversion
 
-_ANY_DTYPE = frozenset({"zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"})
+# Methods that make a tensor where another one lies.
+_BESIDE = frozenset({"new_zeros", "new_ones", "new_empty"})
+_ANY_DTYPE = frozenset({"zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"}) | _BESIDE
 # What another device may round otherwise.
 _SPACED = frozenset({"linspace", "logspace"})
 _CREATORS = _ANY_DTYPE | _SPACED | {"full", "full_like", "arange"}
-_STAR_IS_SIZE = frozenset({"zeros", "ones", "empty"})
+_STAR_IS_SIZE = frozenset({"zeros", "ones", "empty"}) | _BESIDE
 _KEPT_OUT = frozenset({"out", "pin_memory", "layout", "requires_grad", "names"})
 _ARANGE_DTYPES = frozenset({"int32", "int64", "float32", "float64"})
 _LARGEST_EXACT = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
@@ -96,11 +98,11 @@ class CpuThenMove(Rule):
     """A constant tensor is created on the CPU, or in the default dtype, and converted at once.
 
     ## What it does
-    Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange` and the `*_like` functions whose result is moved or cast
-    in the same expression: `.to(device)`, `.cuda()`, `.to(dtype)`, `.float()`, `.long()`, `.bool()` and so on, also
-    several in a row and with `.unsqueeze(0)` or `[None]` between them; `linspace` and `logspace` that are moved. A move
-    in the next statement that uses the tensor counts too, also under an `if`: `zeros = zeros.cuda()`,
-    `return zeros.cuda()`; no fix is offered there.
+    Finds `zeros`, `ones`, `empty`, `full`, `eye`, `arange`, the `*_like` functions, and `x.new_zeros` and its like,
+    whose result is moved or cast in the same expression: `.to(device)`, `.cuda()`, `.to(dtype)`, `.float()`, `.long()`,
+    `.bool()` and so on, also several in a row and with `.unsqueeze(0)` or `[None]` between them; `linspace` and
+    `logspace` that are moved. A move in the next statement that uses the tensor counts too, also under an `if`:
+    `zeros = zeros.cuda()`, `return zeros.cuda()`; no fix is offered there.
 
     The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`, and so
     does a cast of what was filled with one number, as in `torch.Tensor(1).fill_(index).long()`.
@@ -144,7 +146,7 @@ class CpuThenMove(Rule):
     code = "TL102"
     name = "cpu-then-move"
     summary = "a constant tensor is made on the CPU or in the default dtype and converted right after"
-    trigger = Call(*(f"torch.{name}" for name in _CREATORS), *_LEGACY)
+    trigger = Call(*(f"torch.{name}" for name in _CREATORS), *_LEGACY) | Method(*_BESIDE)
     fixable = True
     may_change = (Change.ROUNDING,)
     examples = (
@@ -169,7 +171,7 @@ class CpuThenMove(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        creator = (site.names.of(call.func) or "").removeprefix("torch.")
+        creator = _creator(site, call)
         if f"torch.{creator}" in LEGACY_CONSTRUCTORS and _takes_sizes(site, call):
             yield from _converted_as_made(site, call, creator)
             return
@@ -178,7 +180,7 @@ class CpuThenMove(Rule):
         torch, missing = module_for(site, "torch", "torch")
         links, steps = _converted(site, call, torch)
         if not steps:
-            yield from _converted_as_made(site, call, creator)
+            yield from _converted_as_made(site, call, creator) if creator not in _BESIDE else ()
             return
         if _left_alone(site, call, creator, steps):
             return
@@ -187,23 +189,36 @@ class CpuThenMove(Rule):
         if not site.compiling.scripted() and (keywords := _keywords_handed(site, call, creator, links)) is not None:
             told = cst.Arg(star="**", value=keywords)
             new = in_place_of(old, with_arguments(call, len(call.args) - 1, [told]))
-            fix = Fix(f"Give them to torch.{creator}", ((old, new),), (), _keywords_doubt(site, keywords))
+            fix = Fix(f"Give them to {_name(creator)}", ((old, new),), (), _keywords_doubt(site, keywords))
         elif not site.compiling.scripted() and _foldable(site, call, creator, steps):
             views = [link for link in links if conversion(site, link, torch) is None]
             new = in_place_of(old, on_top(_folded(call, steps), views))
             imports = missing if any(link.name in CAST_DTYPES for link in links) else ()
-            message = f"Give {_keywords(steps)} to torch.{creator}"
+            message = f"Give {_keywords(steps)} to {_name(creator)}"
             rounds = creator in _SPACED or (creator == "arange" and _arange_rounds(site, call, steps))
             change = (Change.ROUNDING,) if rounds else ()
             fix = Fix(message, ((old, new),), change, _doubt(site, call, creator, steps), imports)
         dtype = site.values.of(call).dtype
         idle = all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
         cast = creator != "arange" and any(step.dtype is not None for step in steps)
-        figure = "mask-256x64" if cast and not idle else "labels-256"
+        figure = "none" if creator in _BESIDE else "mask-256x64" if cast and not idle else "labels-256"
         if not idle and _may_be_idle(site, call, creator, steps):
             yield Report(old, _at_once(creator, links, steps), fix, figure=figure)
         else:
             yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
+
+
+def _creator(site: Site, call: cst.Call) -> str:
+    """The function of torch that a call names, or the method of a tensor that makes another one; else empty."""
+    name = site.names.of(call.func)
+    if name is None and isinstance(call.func, cst.Attribute):
+        return call.func.attr.value if site.values.of(call.func.value).kind is Kind.TENSOR else ""
+    return (name or "").removeprefix("torch.")
+
+
+def _name(creator: str) -> str:
+    """What a creator is called in a message."""
+    return creator if creator in _BESIDE else f"torch.{creator}"
 
 
 def _takes_sizes(site: Site, call: cst.Call) -> bool:
@@ -281,7 +296,7 @@ def _may_be_idle(site: Site, call: cst.Call, creator: str, steps: Sequence[Conve
     value = site.values.of(call)
     cast = any(step.dtype is not None for step in steps)
     moved = any(step.device is not None for step in steps)
-    if creator.endswith("_like"):
+    if creator.endswith("_like") or creator in _BESIDE:
         return not (cast and value.dtype is not None) and not (moved and value.device is Device.CPU)
     return creator == "arange" and not moved and value.dtype is None
 
@@ -310,10 +325,13 @@ def _converted(site: Site, call: cst.Call, torch: str) -> tuple[list[Link], list
 def _left_alone(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:
     """Whether there is no second creation to save, or another rule says more.
 
-    A tensor like another one lies where that does, and is moved to no other place unless that is the host. Evenly
-    spaced numbers are to be kept (TL401), or only cast.
+    A tensor like another one lies where that does, and is moved to no other place unless that is the host. One that a
+    method makes has the dtype of that other one, which a dtype without a name may be. Evenly spaced numbers are to be
+    kept (TL401), or only cast.
     """
-    if creator.endswith("_like"):
+    if creator in _BESIDE and not any(step.dtype_name for step in steps):
+        return True
+    if creator.endswith("_like") or creator in _BESIDE:
         return all(step.dtype is None for step in steps) and site.values.of(call).device is not Device.CPU
     if creator not in _SPACED:
         return False
@@ -465,13 +483,13 @@ def _handed(creator: str, helper: str) -> str:
 
 def _at_once(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:
     """The better form, where the conversions may find nothing to do."""
-    made = f"torch.{creator}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
-    return f"{made} converts the tensor that was just created: give {_keywords(steps)} to torch.{creator}"
+    made = f"{_name(creator)}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
+    return f"{made} converts the tensor that was just created: give {_keywords(steps)} to {_name(creator)}"
 
 
 def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion], *, idle: bool) -> str:
     """The smell and the better form in one line; ``idle``: the conversions give the dtype that the tensor has."""
-    made = f"torch.{creator}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
+    made = f"{_name(creator)}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
     if idle:
-        return f"{made} casts to the dtype that the tensor has: leave it out, or give dtype= to torch.{creator}"
-    return f"{made} creates the tensor twice: give {_keywords(steps)} to torch.{creator}"
+        return f"{made} casts to the dtype that the tensor has: leave it out, or give dtype= to {_name(creator)}"
+    return f"{made} creates the tensor twice: give {_keywords(steps)} to {_name(creator)}"

@@ -20,6 +20,7 @@ from torchlint.facts.code.tree import children, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.hotness.iterations import is_generation
 from torchlint.facts.values import operators
 from torchlint.facts.values.libraries import reads_files
 from torchlint.facts.values.values import Values
@@ -136,9 +137,9 @@ class Contracts(Fact):
         return all(b.how is Bind.PARAM and b.scope and not self.graph.callers.get(b.scope) for b in bindings)
 
     def _runs_network(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression runs a network, or is a parameter of one."""
+        """Whether an expression runs a network or has a language model generate, or is a parameter of a network."""
         if isinstance(node, ast.Call):
-            return self.values.of(facts, node.func).kind is Kind.MODULE
+            return is_generation(node) or self.values.of(facts, node.func).kind is Kind.MODULE
         if not isinstance(node, ast.Attribute):
             return False
         if self.values.of(facts, node.value).kind is not Kind.MODULE:

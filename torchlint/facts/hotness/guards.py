@@ -140,6 +140,7 @@ INTERVAL = Guard(
         _unless(is_between_intervals),
     ),
 )
+TESTED = Guard("flag of an evaluation", _EPISODE, "a flag for an evaluation", tests=(_when(is_evaluation_flag),))
 FULL_LIST = Guard(
     "full list", _EPISODE, "a length, where the branch empties the list", blocks=(empties,), behind=(empties,)
 )
@@ -212,7 +213,7 @@ GUARDS = (
     ),
     Guard("value out of range", _ONCE, "a test on both sides: `i < 0 or i >= n`", tests=(_when(is_out_of_range),)),
     END_OF_EPISODE,
-    Guard("flag of an evaluation", _EPISODE, "a flag for an evaluation", tests=(_when(is_evaluation_flag),)),
+    TESTED,
     Guard(
         "results of an evaluation",
         _EPISODE,

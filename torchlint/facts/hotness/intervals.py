@@ -13,6 +13,7 @@ from torchlint.models import Word
 _SINCE = Word("last time of a report")
 _COUNTED_SINCE = Word("count since")
 _SHOWN = Word("interval that shows")
+_LOGGERS = (Word("logger in use"), Word("function that logs"))
 _START = Word("start")
 _EVERY = Word("interval")
 _ACCUMULATED = Word("accumulation of gradients")
@@ -78,11 +79,20 @@ def is_interval(test: ast.expr) -> bool:
 def shows_at_intervals(test: ast.expr) -> bool:
     """Return whether a test shows or evaluates something at intervals.
 
-    ``step - last_demo >= demo_interval``, also among other conditions.
+    ``step - last_demo >= demo_interval``, also among other conditions; an interval and ``self.logger is not None``.
     """
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return any(map(shows_at_intervals, test.values))
+        logged = any(map(_has_logger, test.values)) and any(map(is_interval, test.values))
+        return logged or any(map(shows_at_intervals, test.values))
     return is_interval(test) and any(map(_SHOWN.fits, names_in(test)))
+
+
+def _has_logger(test: ast.expr) -> bool:
+    """Whether a condition asks whether there is a logger: ``self.logger is not None``, ``writer``."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            test = left
+    return isinstance(test, (ast.Name, ast.Attribute)) and any(words.fits(_last(test)) for words in _LOGGERS)
 
 
 def is_between_intervals(test: ast.expr) -> bool:

@@ -158,7 +158,7 @@ def _found_roots(
     roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
     _protocols(project, roots, live)
     _drive(project, graph, roots)
-    rounds = find_rounds(project, graph, roots.loops)
+    rounds = find_rounds(project, graph, guards, roots.loops, roots.episodes)
     updates = roots.iterating | roots.paced | roots.loops.keys()
     waiting = {loop for loop in rounds.loops & roots.episodes if waits_to_learn(loop, updates)}
     roots.generating, roots.rollouts = (rounds.loops - roots.episodes) | waiting, rounds.functions

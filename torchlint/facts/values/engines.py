@@ -1,4 +1,4 @@
-"""What frameworks give back that wrap models and optimizers for training on accelerators: what they were given."""
+"""What frameworks give back that wrap models and optimizers for training, or add adapters: what they were given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def wrapped(name: str, node: ast.Call, of: Of) -> Value | None:
     known = table()["wrapping"]
     if name in known["functions"]:
         position, option = known["functions"][name]
-        return _padded([_part(argument(node, position, option), of)], known["parts"][name])
+        part = _part(argument(node, position, option), of)
+        return _padded([part], known["parts"][name]) if name in known["parts"] else part
     func = node.func
     if not isinstance(func, ast.Attribute) or starred(node):
         return None

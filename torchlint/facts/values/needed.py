@@ -8,19 +8,21 @@ from dataclasses import field
 from functools import cache
 
 from torchlint.facts.code.earlier import used_before
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import forms_of, names_in
 from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
-from torchlint.models import last_names
+from torchlint.models import last_names, method_names
 from torchlint.rule import Kind, Value
 
 _FUNCTIONAL = "torch.nn.functional."
 _SEQUENCES = {"tuple": Value(Kind.TUPLE), "list": Value(Kind.LIST)}
 _NORMS = last_names(norm=True)
 _DEEPEST = 2
+# Methods without an argument: those of other libraries, ``math.isfinite``, are functions.
+_CHECKS = method_names(tests=("finite", "nonfinite"))
 _ASKING = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
 
 
@@ -81,6 +83,8 @@ class Needed:
             norm = self._norm_read(facts, call)
             if norm is not None:
                 places.setdefault(norm.id, []).append(norm)
+        for name in list(places):
+            _add_whole(facts, scope, name, places)
         return places
 
     def _taken(self, facts: FileFacts, call: ast.Call) -> Iterator[ast.expr]:
@@ -101,6 +105,8 @@ class Needed:
                 yield call.args[0]  # an engine's takes the loss
         elif isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_backward"):
             yield from call.args[:1]
+        elif isinstance(call.func, ast.Attribute) and not name and call.func.attr in _CHECKS:
+            yield from () if call.args or call.keywords else (call.func.value,)
 
     def _norm_read(self, facts: FileFacts, call: ast.Call) -> ast.Name | None:
         """The name of the norm of gradients whose number a call reads, even if it asks first whether it has one."""
@@ -136,6 +142,20 @@ def _indexed(node: ast.expr) -> ast.expr:
             break  # it may be a key of a dict
         node = node.value
     return node
+
+
+def _add_whole(facts: FileFacts, scope: Scope, name: str, places: dict[str, list[ast.Name]]) -> None:
+    """Add where a function takes the part of a tensor that a name always means: ``x`` of ``part = x[:, rows]``."""
+    while (bindings := scope.bindings.get(name)) and len(bindings) == 1 and bindings[0].how is Bind.ASSIGN:
+        value = bindings[0].value
+        whole = _indexed(value) if value is not None and not bindings[0].path else None
+        if whole is value or not isinstance(whole, ast.Name) or _is_tested(facts, whole):
+            return
+        found = places.setdefault(whole.id, [])
+        if whole in found:
+            return
+        found.append(whole)
+        name = whole.id
 
 
 def _index_of(call: ast.Call, name: str) -> Iterator[ast.expr]:
