@@ -48,6 +48,7 @@ class Devices(Fact):
     _flow: ValueFlow[bool] = field(init=False)
     _groups: dict[frozenset[str], bool] = field(default_factory=dict)
     _programs: dict[frozenset[str], bool] = field(default_factory=dict)
+    _files: dict[FileFacts, bool] = field(default_factory=dict)
     _dead: dict[FileFacts, frozenset[ast.AST]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,8 +58,14 @@ class Devices(Fact):
         """Return whether a file, or one connected with it, may ever use an accelerator."""
         group = self.graph.groups[facts.path]
         if group not in self._groups:
-            self._groups[group] = any(self._leaves(self.project.files[path]) for path in sorted(group))
+            self._groups[group] = any(self.file_leaves(self.project.files[path]) for path in sorted(group))
         return self._groups[group]
+
+    def file_leaves(self, facts: FileFacts) -> bool:
+        """Return whether the code of a file itself may use an accelerator."""
+        if facts not in self._files:
+            self._files[facts] = self._leaves(facts)
+        return self._files[facts]
 
     def _leaves(self, facts: FileFacts) -> bool:
         if any(self._places(name) or _accelerated(name) for name in facts.imports):

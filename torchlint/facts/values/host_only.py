@@ -1,6 +1,7 @@
 """Code that never leaves the CPU in a project that may.
 
-Classes whose device is the CPU, what the workers of a loader run, and what only these call.
+Classes whose device is the CPU, what the workers of a loader run, what runs networks that nothing moves, and what only
+these call.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.devices import is_used
 from torchlint.facts.values.signatures import device_of
+from torchlint.facts.values.unmoved import Unmoved
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Device
@@ -36,6 +38,7 @@ class HostOnly(Fact):
     graph: CallGraph
     values: Values
     heat: Heat
+    unmoved: Unmoved
     _classes: dict[Scope, bool] = field(default_factory=dict)
     _accelerated: dict[Scope, bool] = field(default_factory=dict)
     _functions: dict[Scope, bool] = field(default_factory=dict)
@@ -43,12 +46,13 @@ class HostOnly(Fact):
     def is_host_only(self, function: Scope) -> bool:
         """Return whether code runs on the host only.
 
-        Its class names the CPU and no other device, a loader runs it, or only such code calls it.
+        Its class names the CPU and no other device, a loader runs it, the networks that it runs are there, or only
+        such code calls it.
         """
         if function not in self._functions:
             self._functions[function] = False  # of itself, a function that calls itself proves nothing
-            found = self._of_class(function) or self._of_loader(function) or self._of_callers(function)
-            self._functions[function] = found
+            own = self._of_class(function) or self._of_loader(function) or self.unmoved.runs_only(function)
+            self._functions[function] = own or self._of_callers(function)
         return self._functions[function]
 
     def _of_loader(self, function: Scope) -> bool:
