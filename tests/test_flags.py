@@ -297,6 +297,8 @@ def counted(net):
         ("", "actor.net.cuda()", False),
         ("", "torch.set_default_device(chosen())", False),
         ("self.to(device or 'cuda')", "", False),
+        ("self.to(device)", "", False),  # whoever calls it decides
+        ("", "actor.net.to(device)", False),
     ],
 )
 def test_a_network_that_nothing_moves_is_on_the_host(placed: str, handed: str, expected: bool) -> None:

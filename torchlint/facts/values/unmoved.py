@@ -11,7 +11,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.values.devices import Devices
+from torchlint.facts.values.devices import Devices, is_device
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
@@ -24,8 +24,8 @@ _DEFAULTS = (b"set_default_device", b"set_default_tensor_type")
 class Unmoved(Fact):
     """Answers whether the networks that a function runs are made, kept and run by code that names no accelerator.
 
-    What moves a module mentions it. So a network is on the CPU if no file that may use an accelerator makes it,
-    runs it or mentions it.
+    What moves a module mentions it. So a network is on the CPU if no file that names a device makes it, runs it or
+    mentions it.
     """
 
     project: Project
@@ -33,6 +33,7 @@ class Unmoved(Fact):
     values: Values
     devices: Devices
     tracer: Tracer
+    _moving: dict[FileFacts, bool] = field(default_factory=dict)
     _mentioned: dict[frozenset[str], Origins] = field(default_factory=dict)
 
     def runs_only(self, function: Scope) -> bool:
@@ -40,10 +41,16 @@ class Unmoved(Fact):
         facts, owner = function.file, function.owner
         if owner is not None and self.project.is_module(owner.dotted):
             return False  # whoever holds the object moves it with all its parts
-        if self.devices.file_leaves(facts) or self._has_default(facts):
+        if self._moves(facts) or self._has_default(facts):
             return False
         run = [network for call in function.calls if (network := self._network(facts, call)) is not None]
         return bool(run) and all(self._stays(facts, each) for each in run)
+
+    def _moves(self, facts: FileFacts) -> bool:
+        """Whether the code of a file names an accelerator, or a device, which whoever calls it may choose."""
+        if facts not in self._moving:
+            self._moving[facts] = self.devices.file_leaves(facts) or any(map(is_device, facts.parent))
+        return self._moving[facts]
 
     def _has_default(self, facts: FileFacts) -> bool:
         """Whether a connected file may say where new modules lie."""
@@ -74,17 +81,18 @@ class Unmoved(Fact):
     def _is_made_here(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call makes a module of the project, on the CPU."""
         made = self.values.of(facts, call)
-        if made.kind is not Kind.MODULE or made.name not in self.project.classes or self.devices.file_leaves(facts):
+        if made.kind is not Kind.MODULE or made.name not in self.project.classes or self._moves(facts):
             return False
         makers = (part for cls in self.project.family(made.name) for part in cls.inner if part.name == "__init__")
-        return not any(self.devices.leaves(part.file, walk(part.node)) for part in makers)
+        parts = ((part.file, list(walk(part.node))) for part in makers)
+        return not any(self.devices.leaves(file, nodes) or any(map(is_device, nodes)) for file, nodes in parts)
 
     def _of_others(self, facts: FileFacts) -> Origins:
         """The modules that connected files mention which may use an accelerator."""
         group = self.graph.groups[facts.path]
         if group not in self._mentioned:
             files = [self.project.files[path] for path in sorted(group)]
-            moving = [file for file in files if self.devices.file_leaves(file)]
+            moving = [file for file in files if self._moves(file)]
             self._mentioned[group] = frozenset().union(*(self._modules(file) for file in moving))
         return self._mentioned[group]
 
