@@ -227,6 +227,95 @@ def test_a_class_on_the_cpu_and_what_only_it_calls() -> None:
     assert not either.analyses[HostOnly].is_host_only(either.function("code.Agent.act"))
 
 
+UNMOVED = {
+    "nets.py": """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width, device=None):
+        super().__init__()
+        self.body = nn.Linear(8, width)
+        {placed}
+
+    def forward(self, x):
+        return self.body(x)
+""",
+    "actor.py": """
+import torch
+from nets import Net
+
+
+class Actor:
+    def __init__(self, net):
+        self.net = net
+
+    def act(self, frame):
+        return self.net(torch.from_numpy(frame)).max().item()  # A
+
+
+def play(env):
+    actor = Actor(Net(64))
+    {handed}
+    while True:
+        frame, *_ = env.step(actor.act(frame))
+""",
+    "learn.py": """
+import torch
+from actor import play
+from nets import Net
+
+
+def learn(batches, optimizer):
+    net = Net(64).to("cuda")
+    for batch in batches:
+        loss = net(batch).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+    play(make())
+""",
+    "tools.py": """
+def moved(net, batches):
+    net.to("cuda")
+
+
+def counted(net):
+    return sum(p.numel() for p in net.parameters())
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("placed", "handed", "expected"),
+    [
+        ("", "", True),
+        ("", "tools.counted(actor.net)", False),  # a file that moves networks mentions it
+        ("", "tools.moved(actor.net, ())", False),
+        ("", "actor.net.cuda()", False),
+        ("", "torch.set_default_device(chosen())", False),
+        ("self.to(device or 'cuda')", "", False),
+        ("self.to(device)", "", False),  # whoever calls it decides
+        ("", "actor.net.to(device)", False),
+    ],
+)
+def test_a_network_that_nothing_moves_is_on_the_host(placed: str, handed: str, expected: bool) -> None:
+    texts = {name: text.format(placed=placed, handed=handed) for name, text in UNMOVED.items()}
+    texts["actor.py"] = texts["actor.py"].replace("import torch\n", "import tools\nimport torch\n", 1)
+    code = Code(texts)
+    assert code.analyses[HostOnly].is_host_only(code.function("actor.Actor.act")) is expected
+    assert not code.analyses[HostOnly].is_host_only(code.function("learn.learn"))
+
+
+def test_a_network_that_is_part_of_a_module_may_be_moved_with_it() -> None:
+    texts = {name: text.format(placed="", handed="tools.moved(actor, ())") for name, text in UNMOVED.items()}
+    texts["actor.py"] = texts["actor.py"].replace("class Actor:", "import tools\n\n\nclass Actor(torch.nn.Module):")
+    code = Code(texts)
+    assert not code.analyses[HostOnly].is_host_only(code.function("actor.Actor.act"))
+
+
 def test_a_folder_of_a_package_hides_no_library() -> None:
     file = "agents/torch/ddpg.py"
     texts = {

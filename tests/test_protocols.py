@@ -97,6 +97,11 @@ CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
     "skrl model": ("from skrl.models.torch import GaussianMixin", "GaussianMixin", {"compute": "S"}),
     "Acme": ("from acme import core", "core.Actor", {"select_action": "S", "observe": "S", "observe_first": "E"}),
     "PFRL": ("from pfrl.agent import BatchAgent", "BatchAgent", {"batch_act": "S", "batch_observe": "S"}),
+    "PFRL agent": (
+        "import pfrl",
+        "pfrl.agents.PPO",
+        {"_update_if_dataset_is_ready": "E", "_update_once_recurrent": "U", "get_statistics": "O"},
+    ),
     "PyTorch optimizer": ("import torch", "torch.optim.Optimizer", {"step": "U"}),
     "someone's Agent": ("from mylib import Agent", "Agent", {"act": "O"}),
     "someone's Wrapper": ("from mylib import Wrapper", "Wrapper", {"step": "O"}),

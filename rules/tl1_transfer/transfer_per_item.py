@@ -34,11 +34,13 @@ from ._put_together import put_together, takes_row
 _METHODS = method_names(moves=True)
 _CREATORS = function_names("torch", makes="data")
 _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtins.float", "builtins.int"})
+_SAME_ROWS = frozenset({"numpy", "tolist", "detach", "float", "long", "int", "bool"})
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
 _AGAIN = "`{name}` is copied to the device for each {tensors} that it indexes; move it there once, before it is used"
 _ITEM = "each item of a dataset is moved separately, before a batch is made of it; move the batch in one transfer"
+_ROW_OF_ALL = "all of the tensor is copied to the host in each round, for one row of it; copy it once, before the loop"
 _BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
 _ROW = "`{name}` lies on the host, so each row that is stored in it is copied alone and waits; make it on the device"
 _WHOLE = "`{name}` is filled on the host, so all of it is copied again in each round; make it on the device"
@@ -116,9 +118,9 @@ class TransferPerItem(Rule):
     ## What it does
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
     comprehension in hot code, where the results are stacked afterwards or fill the rows of a tensor, and `.cpu()` of
-    one row of a tensor at a time, by its number or of a loop over the rows. A tensor that a network gave and that is
-    stored in a row or column of a tensor on the host counts too: `tokens[:, i] = token` copies it there; so does a move
-    of all that is stored there, in the same loop.
+    one row of a tensor at a time, by its number or of a loop over the rows, or of all of it for one row. A tensor that
+    a network gave and that is stored in a row or column of a tensor on the host counts too: `tokens[:, i] = token`
+    copies it there; so does a move of all that is stored there, in the same loop.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
     indexed: each of these copies it there, and the first is reported. And moves to a device in `__getitem__` of a
     dataset, which a loader calls for each item of a batch.
@@ -213,6 +215,9 @@ class TransferPerItem(Rule):
         )
         if loop is None or loop.strided:
             return
+        if _to_host(call) and _gives_row(site, call, place):
+            yield Report(call, _ROW_OF_ALL)
+            return
         known = site.values.of(source).kind
         items = joined_items(site, call)
         # Arrays of one shape are joined as arrays (TL104); what pads them takes tensors.
@@ -296,6 +301,21 @@ def _to_host(call: cst.Call) -> bool:
 def _goes_through(loop: Loop) -> bool:
     """Whether an expression is one of the many items of a loop, or is drawn again for each."""
     return ((loop.item and loop.carried is not True) or loop.draws) and not loop.learns
+
+
+def _gives_row(site: Site, call: cst.Call, place: int) -> bool:
+    """Whether one row is taken of a copy to the host, another one in each round: ``x.cpu().numpy()[i]``."""
+    links = site.calls.chain(call)
+    taken = next((link.node for link in links if link.name not in _SAME_ROWS), None)
+    if not isinstance(taken, cst.Subscript):
+        return False
+    match taken.slice[0].slice:
+        case cst.Index(value=index) if site.values.of(index).kind in (Kind.NUMBER, Kind.UNKNOWN):
+            turns, same = site.loops.around(index)[place], site.loops.around(call)[place]
+            named = isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name)
+            stays = not same.item and same.carried is False and not same.draws
+            return turns.item and stays and (named or not same.learns)
+    return False
 
 
 def _is_element(site: Site, call: cst.Call) -> bool:

@@ -20,8 +20,8 @@ class Carrier(Protocol):
     ends it comes to.
     """
 
-    def branch(self, spot: Spot, /) -> Use:
-        """Return the sink for a value in a condition."""
+    def branch(self, spot: Spot, /) -> Next:
+        """Follow the value into a condition."""
 
     def index(self, spot: Spot, /) -> Use:
         """Return the end as an index or a key."""

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.store import Ground
@@ -76,15 +78,18 @@ class Data:
         """Return ``False``: data does not depend on autograd."""
         return False
 
-    def branch(self, spot: Spot) -> Use:
-        """Return the sink for a value in a condition.
+    def branch(self, spot: Spot) -> Next:
+        """Follow the value into a condition, of which it is the sink.
 
         A decision that is seldom taken needs the value as seldom, like a log; one of how a text reads is a
-        text.
+        text; one of whether the value is recorded needs it where the record does.
         """
         if _formats(spot.facts.scope_of(spot.node).function) or _chooses_text(spot):
-            return self.text
-        return Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
+            yield self.text
+        elif recorded := _recorded(spot):
+            yield from map(spot.at, recorded)
+        else:
+            yield Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
 
     def index(self, spot: Spot) -> Use:
         """Return an index; one that is seldom used needs the value as seldom, like a log."""
@@ -100,7 +105,7 @@ class Data:
         elif kind is Kind.NDARRAY:
             yield Use.HOST
         elif isinstance(node, ast.Compare) and self._kind(spot, spot.node) is not Kind.TENSOR:
-            yield self.branch(spot)  # Python compares it there and then
+            yield from self.branch(spot)  # Python compares it there and then
         else:
             yield spot.at(node)
 
@@ -301,6 +306,32 @@ def _chooses_text(spot: Spot) -> bool:
         isinstance(arm, ast.JoinedStr) or (isinstance(arm, ast.Constant) and isinstance(arm.value, str))
         for arm in (parent.body, parent.orelse)
     )
+
+
+def _recorded(spot: Spot) -> list[ast.expr]:
+    """What a test for finite numbers lets into records, where it decides nothing else; else an empty list.
+
+    ``losses.append(x.item())`` of ``if math.isfinite(x.item()): losses.append(x.item())``.
+    """
+    call, test = spot.node, spot.node
+    while isinstance(parent := spot.facts.parent.get(test), ast.UnaryOp):
+        test = parent
+    if not isinstance(parent, ast.If) or parent.test is not test or parent.orelse:
+        return []
+    if not isinstance(call, ast.Call) or last_name(call.func) not in _TESTING or len(call.args) != 1:
+        return []
+    added = [_added(stmt) for stmt in parent.body]
+    return [each for each in added if each is not None] if all(alike(call.args[0], each) for each in added) else []
+
+
+def _added(stmt: ast.stmt) -> ast.expr | None:
+    """What a statement adds to a list or a sum."""
+    match stmt:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[value], keywords=[])):
+            return value
+        case ast.AugAssign(op=ast.Add(), value=value):
+            return value
+    return None
 
 
 def _exchanged(spot: Spot, call: ast.Call) -> Next:

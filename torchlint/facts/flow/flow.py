@@ -217,7 +217,7 @@ class _Steps:
     def _unary(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.UnaryOp)
         if isinstance(parent.op, ast.Not):
-            return iter(()) if spot.path else iter((self.carrier.branch(spot),))
+            return iter(()) if spot.path else self.carrier.branch(spot)
         return self.carrier.operation(spot, parent)
 
     def _compare(self, spot: Spot, parent: ast.AST) -> Next:
@@ -225,7 +225,7 @@ class _Steps:
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in parent.ops):
             return iter(())
         if spot.path:
-            return iter((self.carrier.branch(spot),)) if self._sought(spot, parent) else iter(())
+            return self.carrier.branch(spot) if self._sought(spot, parent) else iter(())
         return self.carrier.operation(spot, parent)
 
     def _sought(self, spot: Spot, compare: ast.Compare) -> bool:
@@ -238,7 +238,7 @@ class _Steps:
     def _either(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.BoolOp)
         if not spot.path and parent.values[-1] is not spot.node:
-            yield self.carrier.branch(spot)
+            yield from self.carrier.branch(spot)
         yield spot.same(parent)
 
     def _choice(self, spot: Spot, parent: ast.AST) -> Next:
@@ -246,10 +246,10 @@ class _Steps:
         if parent.test is not spot.node:
             yield spot.same(parent)
         elif not spot.path:
-            yield self.carrier.branch(spot)
+            yield from self.carrier.branch(spot)
 
     def _tested(self, spot: Spot, _parent: ast.AST) -> Next:
-        return iter(()) if spot.path else iter((self.carrier.branch(spot),))
+        return iter(()) if spot.path else self.carrier.branch(spot)
 
     def _display(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, (ast.List, ast.Tuple, ast.Set))

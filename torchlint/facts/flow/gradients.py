@@ -57,9 +57,9 @@ class GraphCarrier:
         """Return whether autograd is off in what a call runs."""
         return spot.quiet or self.records(spot.facts, call) is False
 
-    def branch(self, _spot: Spot) -> Use:
+    def branch(self, _spot: Spot) -> Next:
         """Return the sink for a graph in a condition: a decision has no gradient."""
-        return Use.DETACHED
+        return iter((Use.DETACHED,))
 
     def index(self, _spot: Spot) -> Use:
         """Return an index has no gradient."""

@@ -47,8 +47,8 @@ class Elements(Fact):
     def of(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """Return the tensor whose element an expression is in each round of a loop, ``None`` for other expressions.
 
-        ``v`` of ``for v in t``, also through ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` where a loop counts
-        ``i`` and does not make ``t``.
+        ``v`` of ``for v in t``, also through ``unbind``, ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` where a
+        loop counts ``i`` and does not make ``t``.
         """
         value = self.collection(facts, node)
         return value if value is not None and value.kind is Kind.TENSOR else None
@@ -57,7 +57,9 @@ class Elements(Fact):
         """Return what is known of the collection whose element an expression is, ``None`` for other expressions."""
         if isinstance(node, ast.Name):
             over = self._iterated(facts, node, list(around(facts, node)))
-            return self.values.of(facts, over) if over is not None and not self.is_count(facts, over) else None
+            if over is None or self.is_count(facts, over):
+                return None
+            return self.values.of(facts, self._unbound(facts, over))
         if isinstance(node, ast.Subscript) and self.counted(facts, node.value, first_index(node)):
             return self.values.of(facts, node.value)
         return None
@@ -74,6 +76,16 @@ class Elements(Fact):
         if over is None or binding is None:
             return None
         return over if binding.stmt in loops or isinstance(binding.stmt, ast.comprehension) else None
+
+    def _unbound(self, facts: FileFacts, over: ast.expr) -> ast.expr:
+        """The tensor whose rows a call of ``unbind`` lists, else the expression itself."""
+        name = self.project.qualified(facts, over.func) if isinstance(over, ast.Call) else None
+        match over:
+            case ast.Call(args=[inner, *_]) if name == "torch.unbind":
+                return inner
+            case ast.Call(func=ast.Attribute(value=inner, attr="unbind")) if name is None:
+                return inner
+        return over
 
     def counted(self, facts: FileFacts, value: ast.expr, first: ast.expr) -> bool:
         """Return whether an index is the count of an enclosing loop, or 1 more, and ``value`` is from outside of it."""

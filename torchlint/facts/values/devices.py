@@ -32,6 +32,9 @@ _PLACING = frozenset({"device", "device_map", "device_type", "map_location"})
 _FIRST = frozenset({"torch.device", "torch.set_default_device"})
 _NUMBERED = frozenset({"device_ids", "num_gpus"})
 _NOT_DEVICES = frozenset({Kind.DTYPE, Kind.TENSOR, Kind.MODULE, Kind.NONE, Kind.NDARRAY, Kind.DICT, Kind.FUNCTION})
+_SETTINGS = frozenset({"self", "cls", "args", "cfg", "config", "opt", "torch"})
+DEVICE = regex(r"_*device_*$")
+"""Names of devices of a program's own."""
 _TYPES = regex(r"(^|_)(dtype|type)$")
 # A file without any of these cannot hold what is searched for.
 _WORDS = (b"cuda", b"xpu", b"mps", b"npu", b"hpu", b"gpu", b"device", b"map_location", b".to(", b"accelerator")
@@ -48,6 +51,7 @@ class Devices(Fact):
     _flow: ValueFlow[bool] = field(init=False)
     _groups: dict[frozenset[str], bool] = field(default_factory=dict)
     _programs: dict[frozenset[str], bool] = field(default_factory=dict)
+    _files: dict[FileFacts, bool] = field(default_factory=dict)
     _dead: dict[FileFacts, frozenset[ast.AST]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,8 +61,14 @@ class Devices(Fact):
         """Return whether a file, or one connected with it, may ever use an accelerator."""
         group = self.graph.groups[facts.path]
         if group not in self._groups:
-            self._groups[group] = any(self._leaves(self.project.files[path]) for path in sorted(group))
+            self._groups[group] = any(self.file_leaves(self.project.files[path]) for path in sorted(group))
         return self._groups[group]
+
+    def file_leaves(self, facts: FileFacts) -> bool:
+        """Return whether the code of a file itself may use an accelerator."""
+        if facts not in self._files:
+            self._files[facts] = self._leaves(facts)
+        return self._files[facts]
 
     def _leaves(self, facts: FileFacts) -> bool:
         if any(self._places(name) or _accelerated(name) for name in facts.imports):
@@ -212,6 +222,16 @@ def _is_setting(facts: FileFacts, stmt: ast.stmt | None) -> bool:
 def _is_nothing(node: ast.expr) -> bool:
     """``None``, ``0``, ``False``, an empty list."""
     return (isinstance(node, ast.Constant) and not node.value) or (isinstance(node, ast.List) and not node.elts)
+
+
+def is_device(node: ast.AST) -> bool:
+    """Return whether a node is a device of a program's own: ``device``, or ``self.device``."""
+    match node:
+        case ast.Name(id=name):
+            return bool(DEVICE.match(name))
+        case ast.Attribute(value=ast.Name(id=holder), attr=name):
+            return holder in _SETTINGS and bool(DEVICE.match(name))
+    return False
 
 
 def is_used(facts: FileFacts, node: ast.Constant) -> bool:

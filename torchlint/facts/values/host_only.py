@@ -1,6 +1,7 @@
 """Code that never leaves the CPU in a project that may.
 
-Classes whose device is the CPU, what the workers of a loader run, and what only these call.
+Classes whose device is the CPU, what the workers of a loader run, what runs networks that nothing moves, and what only
+these call.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.values.devices import is_used
+from torchlint.facts.values.devices import DEVICE, is_device, is_used
 from torchlint.facts.values.signatures import device_of
+from torchlint.facts.values.unmoved import Unmoved
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Device
 
-_SETTINGS = frozenset({"self", "cls", "args", "cfg", "config", "opt", "torch"})
-_DEVICE = regex(r"_*device_*$")
 _ACCELERATORS = (b"cuda", b"gpu", b"accelerator")
 _ACCELERATOR = regex("|".join(word.decode() for word in _ACCELERATORS))
 
@@ -36,6 +36,7 @@ class HostOnly(Fact):
     graph: CallGraph
     values: Values
     heat: Heat
+    unmoved: Unmoved
     _classes: dict[Scope, bool] = field(default_factory=dict)
     _accelerated: dict[Scope, bool] = field(default_factory=dict)
     _functions: dict[Scope, bool] = field(default_factory=dict)
@@ -43,12 +44,13 @@ class HostOnly(Fact):
     def is_host_only(self, function: Scope) -> bool:
         """Return whether code runs on the host only.
 
-        Its class names the CPU and no other device, a loader runs it, or only such code calls it.
+        Its class names the CPU and no other device, a loader runs it, the networks that it runs are there, or only
+        such code calls it.
         """
         if function not in self._functions:
             self._functions[function] = False  # of itself, a function that calls itself proves nothing
-            found = self._of_class(function) or self._of_loader(function) or self._of_callers(function)
-            self._functions[function] = found
+            own = self._of_class(function) or self._of_loader(function) or self.unmoved.runs_only(function)
+            self._functions[function] = own or self._of_callers(function)
         return self._functions[function]
 
     def _of_loader(self, function: Scope) -> bool:
@@ -72,7 +74,7 @@ class HostOnly(Fact):
             return False
         if owner not in self._classes:
             family = list(self.project.family(owner.dotted))
-            naming = [(cls, name) for cls in family for name in cls.stores if _DEVICE.match(name)]
+            naming = [(cls, name) for cls in family for name in cls.stores if DEVICE.match(name)]
             devices = {device_of(self.values.attribute(owner.dotted, name)) for _, name in naming}
             moves = any(self._names_accelerator(cls) for cls in {owner, *(cls for cls, _ in naming)})
             self._classes[owner] = devices == {Device.CPU} and not moves
@@ -80,23 +82,13 @@ class HostOnly(Fact):
 
     def _moves(self, function: Scope) -> bool:
         """Whether a function or its class names an accelerator, or a device of its own: ``x.to(self.device)``."""
-        return self._names_accelerator(function.method_of or function) or any(map(_is_device, walk(function.node)))
+        return self._names_accelerator(function.method_of or function) or any(map(is_device, walk(function.node)))
 
     def _names_accelerator(self, scope: Scope) -> bool:
         """Whether the code of a class or function may name an accelerator."""
         if scope not in self._accelerated:
             self._accelerated[scope] = _names_accelerator(scope)
         return self._accelerated[scope]
-
-
-def _is_device(node: ast.AST) -> bool:
-    """Whether a node is a device of a program's own: ``device``, or ``self.device``."""
-    match node:
-        case ast.Name(id=name):
-            return bool(_DEVICE.match(name))
-        case ast.Attribute(value=ast.Name(id=holder), attr=name):
-            return holder in _SETTINGS and bool(_DEVICE.match(name))
-    return False
 
 
 def _names_accelerator(cls: Scope) -> bool:
