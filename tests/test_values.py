@@ -1188,6 +1188,24 @@ def test_a_dict_that_is_filled_from_its_own_elements_is_a_dict(text: str) -> Non
     assert shown(text) == "dict"
 
 
+UPDATED = {
+    "under names": ("y.update(a=torch.zeros(3))", "tensor"),
+    "of a display": ("y.update({'a': torch.zeros(3)})", "tensor"),
+    "of a dict": ("more = {'a': torch.zeros(3)}\ny.update(more)", "tensor"),
+    "of keywords": ("y.update(**{'b': torch.zeros(3)}, a=torch.zeros(4))", "tensor"),
+    "under computed keys": ("y.update({k: torch.zeros(3) for k in z})", "tensor"),
+    "of different things": ("y.update(a=torch.zeros(3), b=np.zeros(3))", "unknown"),
+    "of something unknown": ("y.update(a=torch.zeros(3))\ny.update(z)", "unknown"),
+    "of unknown keywords": ("y.update(a=torch.zeros(3), **z)", "unknown"),
+    "and set before": ("y['a'] = np.zeros(3)\ny.update(a=torch.zeros(3))", "unknown"),
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), UPDATED.values(), ids=UPDATED)
+def test_what_is_in_a_dict_after_updates(text: str, kind: str) -> None:
+    assert shown(f"y = {{}}\n{text}\nfor k, v in y.items():\n    show(v)").partition(" ")[0] == kind
+
+
 COLLECTIVES = {
     "accelerator.gather(x)": "tensor",
     "self.accelerator.reduce(x, 'mean')": "tensor",

@@ -381,12 +381,23 @@ class _Collector:
         if isinstance(func, ast.Attribute) and func.attr in _GROWING and node.args and (name := dotted(func.value)):
             how = "extend" if _GROWING[func.attr]["adds"] == "elements" else func.attr
             home.appends.setdefault(name, []).append((how, node.args[-1]))
+        elif isinstance(func, ast.Attribute) and func.attr == "update" and (name := dotted(func.value)):
+            self._updated(home, name, node)
         elif isinstance(func, ast.Attribute) and func.attr == "append" and isinstance(func.value, ast.Subscript):
             key = func.value.slice
             name = dotted(func.value.value)
             if name and node.args and isinstance(key, ast.Constant) and isinstance(key.value, str):
                 home.keyed.setdefault(name, []).append((key.value, node))
                 self.facts.grows.add(node)
+
+    def _updated(self, home: Scope, name: str, call: ast.Call) -> None:
+        """What ``d.update(more, loss=x, **rest)`` stores under literal keys; and the dicts of which it adds all."""
+        for given in call.keywords:
+            home.appends.setdefault(name, []).append(("extend" if given.arg is None else "update", given.value))
+            if given.arg is not None:
+                home.keyed.setdefault(name, []).append((given.arg, given.value))
+        if len(call.args) == 1:
+            home.appends.setdefault(name, []).append(("extend", call.args[0]))
 
     def _subscript(self, node: ast.AST, _scope: Scope) -> None:
         assert isinstance(node, ast.Subscript)

@@ -334,15 +334,25 @@ class Attributes:
         entries = dict(zip(value.keys, value.items, strict=True)) if value.keys else {}
         anywhere: list[Value | None] = []
         for scope, name in places:
-            keyed = scope.keyed.get(name, ())
-            literal = {node for _, node in keyed}
-            for key, node in keyed:
-                item = self._entry(scope.file, node)
-                known = join([entries.get(key), item])
-                if known is None:
+            added = scope.appends.get(name, ())
+            merged = [self.ask.value(scope.file, node) for how, node in added if how == "extend"]
+            if None in merged:
+                return None
+            known = all(each is not None and each.kind is Kind.DICT and each.items for each in merged)
+            updated = {node for how, node in added if how == "update"}
+            keyed = [(key, node) for key, node in scope.keyed.get(name, ()) if known or node not in updated]
+            stored = [(key, self._entry(scope.file, node)) for key, node in keyed]
+            for each in merged if known else ():
+                assert each is not None
+                stored += zip(each.keys, each.items, strict=True) if each.keys else ()
+                anywhere += () if each.keys else each.items
+            for key, item in stored:
+                joined = join([entries.get(key), item])
+                if joined is None:
                     return None
-                entries[key] = known
-            others = [(how, node) for how, node in scope.appends.get(name, ()) if node not in literal]
+                entries[key] = joined
+            literal = updated.union(node for _, node in keyed)
+            others = [(how, node) for how, node in added if node not in literal and how != "extend"]
             for how, node in others:
                 anywhere.extend(self._handed(scope.file, node, cls) if how == "item" else [UNKNOWN])
         if anywhere:
