@@ -299,6 +299,7 @@ def counted(net):
         ("self.to(device or 'cuda')", "", False),
         ("self.to(device)", "", False),  # whoever calls it decides
         ("", "actor.net.to(device)", False),
+        ("", "actor.net.to(env.settings.DEVICE)", False),
     ],
 )
 def test_a_network_that_nothing_moves_is_on_the_host(placed: str, handed: str, expected: bool) -> None:

@@ -32,7 +32,6 @@ _PLACING = frozenset({"device", "device_map", "device_type", "map_location"})
 _FIRST = frozenset({"torch.device", "torch.set_default_device"})
 _NUMBERED = frozenset({"device_ids", "num_gpus"})
 _NOT_DEVICES = frozenset({Kind.DTYPE, Kind.TENSOR, Kind.MODULE, Kind.NONE, Kind.NDARRAY, Kind.DICT, Kind.FUNCTION})
-_SETTINGS = frozenset({"self", "cls", "args", "cfg", "config", "opt", "torch"})
 DEVICE = regex(r"_*device_*$")
 """Names of devices of a program's own."""
 _TYPES = regex(r"(^|_)(dtype|type)$")
@@ -222,16 +221,6 @@ def _is_setting(facts: FileFacts, stmt: ast.stmt | None) -> bool:
 def _is_nothing(node: ast.expr) -> bool:
     """``None``, ``0``, ``False``, an empty list."""
     return (isinstance(node, ast.Constant) and not node.value) or (isinstance(node, ast.List) and not node.elts)
-
-
-def is_device(node: ast.AST) -> bool:
-    """Return whether a node is a device of a program's own: ``device``, or ``self.device``."""
-    match node:
-        case ast.Name(id=name):
-            return bool(DEVICE.match(name))
-        case ast.Attribute(value=ast.Name(id=holder), attr=name):
-            return holder in _SETTINGS and bool(DEVICE.match(name))
-    return False
 
 
 def is_used(facts: FileFacts, node: ast.Constant) -> bool:

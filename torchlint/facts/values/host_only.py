@@ -17,13 +17,14 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.values.devices import DEVICE, is_device, is_used
+from torchlint.facts.values.devices import DEVICE, is_used
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.unmoved import Unmoved
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.rule import Device
 
+_SETTINGS = frozenset({"self", "cls", "args", "cfg", "config", "opt", "torch"})
 _ACCELERATORS = (b"cuda", b"gpu", b"accelerator")
 _ACCELERATOR = regex("|".join(word.decode() for word in _ACCELERATORS))
 
@@ -82,13 +83,23 @@ class HostOnly(Fact):
 
     def _moves(self, function: Scope) -> bool:
         """Whether a function or its class names an accelerator, or a device of its own: ``x.to(self.device)``."""
-        return self._names_accelerator(function.method_of or function) or any(map(is_device, walk(function.node)))
+        return self._names_accelerator(function.method_of or function) or any(map(_is_device, walk(function.node)))
 
     def _names_accelerator(self, scope: Scope) -> bool:
         """Whether the code of a class or function may name an accelerator."""
         if scope not in self._accelerated:
             self._accelerated[scope] = _names_accelerator(scope)
         return self._accelerated[scope]
+
+
+def _is_device(node: ast.AST) -> bool:
+    """Whether a node is a device of a program's own: ``device``, or ``self.device``."""
+    match node:
+        case ast.Name(id=name):
+            return bool(DEVICE.match(name))
+        case ast.Attribute(value=ast.Name(id=holder), attr=name):
+            return holder in _SETTINGS and bool(DEVICE.match(name))
+    return False
 
 
 def _names_accelerator(cls: Scope) -> bool:

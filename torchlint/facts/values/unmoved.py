@@ -9,9 +9,10 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.origins import Origins, Tracer
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
-from torchlint.facts.values.devices import Devices, is_device
+from torchlint.facts.values.devices import DEVICE, Devices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
@@ -49,7 +50,7 @@ class Unmoved(Fact):
     def _moves(self, facts: FileFacts) -> bool:
         """Whether the code of a file names an accelerator, or a device, which whoever calls it may choose."""
         if facts not in self._moving:
-            self._moving[facts] = self.devices.file_leaves(facts) or any(map(is_device, facts.parent))
+            self._moving[facts] = self.devices.file_leaves(facts) or any(map(_names_device, facts.parent))
         return self._moving[facts]
 
     def _has_default(self, facts: FileFacts) -> bool:
@@ -85,7 +86,7 @@ class Unmoved(Fact):
             return False
         makers = (part for cls in self.project.family(made.name) for part in cls.inner if part.name == "__init__")
         parts = ((part.file, list(walk(part.node))) for part in makers)
-        return not any(self.devices.leaves(file, nodes) or any(map(is_device, nodes)) for file, nodes in parts)
+        return not any(self.devices.leaves(file, nodes) or any(map(_names_device, nodes)) for file, nodes in parts)
 
     def _of_others(self, facts: FileFacts) -> Origins:
         """The modules that connected files mention which may use an accelerator."""
@@ -100,3 +101,8 @@ class Unmoved(Fact):
         nodes: tuple[ast.Name | ast.Attribute, ...] = (*facts.nodes(ast.Name), *facts.nodes(ast.Attribute))
         read = (node for node in nodes if isinstance(node.ctx, ast.Load) and self._is_module(facts, node))
         return frozenset().union(*(self.tracer.of(facts, node) for node in read))
+
+
+def _names_device(node: ast.AST) -> bool:
+    """Whether a node is a device of whatever holds it, which another setting may make an accelerator."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and bool(DEVICE.match(last_name(node).lower()))
