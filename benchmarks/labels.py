@@ -198,6 +198,21 @@ def mechanisms(labels: Sequence[Label], met: Mapping[Label, int]) -> str:
     return "\n".join(["| what was missing | missed at first | missed now |", "| --- | --- | --- |", *rows])
 
 
+def by_project(labels: Sequence[Label], met: Mapping[Label, int]) -> str:
+    """Write what was found in each project, in the order in which they were labelled."""
+    counts: dict[str, Counter[str]] = {}
+    for label, hit in answered(labels, met):
+        count = counts.setdefault(label.project, Counter())
+        if label.verdict == SMELL:
+            count.update(smells=1, first=label.first == "found", now=hit)
+        elif label.verdict == LOOK_ALIKE:
+            count.update(alikes=1, wrong=hit)
+    columns = ("smells", "first", "now", "alikes", "wrong")
+    rows = [f"| {name} | {' | '.join(str(count[each]) for each in columns)} |" for name, count in counts.items()]
+    head = "| project | smells | found at first | found now | look-alikes | reported |"
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *rows])
+
+
 def noted(labels: Sequence[Label], met: Mapping[Label, int]) -> list[Label]:
     """Give the labels, those that were never scored with what this run found."""
     return [
@@ -247,7 +262,7 @@ def main() -> None:
         save([next(first) if label.project in found else label for label in labels])
         kept = [label for label in read_labels() if label.project in found]
         scores, met = scored(kept, read_files(), found)
-    text = f"{table(scores)}\n\n{mechanisms(kept, met)}"
+    text = "\n\n".join((table(scores), by_project(kept, met), mechanisms(kept, met)))
     print(text)
     if options.show:
         show(kept, met, scores)

@@ -30,6 +30,7 @@ def test_one_finding_is_one_smell_and_smells_come_before_look_alikes(scoring: Mo
     assert (made.smells, made.first, made.found, made.other) == (1, 1, 0, ["a/b x.py:20"])
     assert [hit for _, hit in scoring.answered(labels, met)] == [True, True, False, False]
     assert "| sinks | 2 | 0 |" in scoring.mechanisms(labels, met)
+    assert "| a/b | 3 | 1 | 2 | 1 | 0 |" in scoring.by_project(labels, met)
     assert "recall 0.33 at first sight, 0.67 now" in scoring.table(scores)
     new = [label(scoring, row, each.rule, each.verdict) for row, each in ((4, twice), (5, labels[2]), (9, labels[3]))]
     assert [each.first for each in scoring.noted([*new, *labels], met)] == [
