@@ -6,10 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import Bind, FileFacts
-from torchlint.facts.code.nesting import is_above, unconditional
+from torchlint.facts.code.nesting import around, is_above, nodes_of, unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.finders import Finder
+from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.signatures import rules
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -37,6 +39,32 @@ class Truths(Finder):
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
             test = test.comparators[0]
         return self.values.of(file, test).kind is Kind.TENSOR
+
+
+@dataclass(eq=False, slots=True)
+class EarlyEnds(Fact):
+    """Answers which tests that leave a loop read one element of a tensor that was there before the loop."""
+
+    elements: Elements
+
+    def of(self, facts: FileFacts, test: ast.expr) -> bool:
+        """Return whether a test, or a side of a comparison, is such an element: ``if ids[i, t] == end: break``."""
+        sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
+        return any(self._is_element(facts, side) for side in sides)
+
+    def _is_element(self, facts: FileFacts, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Subscript):
+            return isinstance(node, ast.Name) and self.elements.of(facts, node) is not None
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        counted = any(self.elements.counted(facts, node.value, index) for index in indices)
+        return counted and not _is_written(facts, node)
+
+
+def _is_written(facts: FileFacts, node: ast.Subscript) -> bool:
+    """Whether a loop around a subscript writes into what it takes an element of."""
+    inside = nodes_of(around(facts, node))
+    stored = (each.value for each in inside if isinstance(each, ast.Subscript) and not isinstance(each.ctx, ast.Load))
+    return among(node.value, stored)
 
 
 @dataclass(eq=False, slots=True)

@@ -22,7 +22,7 @@ from torchlint.rule import (
 
 from ._debug_checks import VARIABLE, behind_a_flag
 from ._joined_tests import joined, leaves_of, on_device, reads, reads_somewhere
-from ._tensor_condition import Truths
+from ._tensor_condition import EarlyEnds, Truths
 
 _CHOICES = frozenset({"builtins.min", "builtins.max"})
 _TRUTHS = frozenset({"builtins.any", "builtins.all"})
@@ -92,7 +92,8 @@ class TensorCondition(Rule):
     Finds tensors that Python asks for their truth in hot code: the test of `if`, `while`, `assert`, of a conditional
     expression or a comprehension, an operand of `and`, `or` and `not`, `x in tensor`, and tensors given to `bool()`,
     to Python's `min()` and `max()`, `any()` and `all()`, and to functions of `math`. The test
-    that ends a loop needs the value: it is reported only where it reads several tensors, of which one read is enough.
+    that ends a loop needs the value: it is reported only where it reads several tensors, of which one read is enough,
+    or an element of a tensor that is the same in all rounds, as in `if ids[i] == end: break`.
 
     ## Why is this slow
     The branch cannot be taken before the value is on the host, so Python waits for all work queued on the device, and
@@ -170,9 +171,10 @@ class TensorCondition(Rule):
             yield Report(node, _MESSAGE.format(what=what, better=_BETTER_FOR.get(what, _KEEP)))
         elif _asked(site, node) and reads(site, node) and _comes_first(site, node):
             purpose = site.flow.purpose()
-            message = _MESSAGE.format(what="branching on a tensor", better=_INSTEAD[purpose])
+            picked = purpose is Purpose.LEAVE and _picks(site, node)
+            message = _MESSAGE.format(what="branching on a tensor", better=_AT_ONCE if picked else _INSTEAD[purpose])
             fix = None if site.compiling.scripted() else joined(site, node)
-            if purpose is Purpose.LEAVE and fix is None:
+            if purpose is Purpose.LEAVE and fix is None and not picked:
                 return  # a loop that ends by the value needs it
             check = _check(site, node) if purpose is Purpose.RAISE else None
             if check is not None and (fix is None or fix.assumes):
@@ -187,6 +189,7 @@ _BETTER_FOR = {
     _CHOSEN: "`torch.minimum`, `torch.maximum` or `clamp` work on the device",
     _EACH: "the methods `any()` and `all()` of tensors ask all of them at once",
 }
+_AT_ONCE = "`tolist()` before the loop reads all elements at once"
 _CHECK = "check the value where it is on the host, or not on every call"
 # What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
 _INSTEAD = {
@@ -197,6 +200,13 @@ _INSTEAD = {
     Purpose.VALUE: _KEEP,
     Purpose.OTHER: "decide by a number or flag that is already on the host",
 }
+
+
+def _picks(site: Site, node: cst.BaseExpression) -> bool:
+    """Whether a test that leaves a loop reads an element of a tensor in each of many rounds."""
+    loops = site.loops.around(node)
+    twin = site.expression(node)
+    return bool(loops) and not loops[0].few and twin is not None and site.fact(EarlyEnds).of(site.file, twin)
 
 
 def _read_by(site: Site, call: cst.Call) -> str:
