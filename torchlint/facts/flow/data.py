@@ -313,9 +313,8 @@ def _recorded(spot: Spot) -> list[ast.expr]:
 
     ``losses.append(x.item())`` of ``if math.isfinite(x.item()): losses.append(x.item())``.
     """
-    call, test = spot.node, spot.node
-    while isinstance(parent := spot.facts.parent.get(test), ast.UnaryOp):
-        test = parent
+    call = spot.node
+    test, parent = next(pair for pair in spot.facts.climb(call) if not isinstance(pair[1], ast.UnaryOp))
     if not isinstance(parent, ast.If) or parent.test is not test or parent.orelse:
         return []
     if not isinstance(call, ast.Call) or last_name(call.func) not in _TESTING or len(call.args) != 1:
