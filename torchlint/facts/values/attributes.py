@@ -272,6 +272,8 @@ class Attributes:
         return self._filled(value, [(place, names[0]) for place in places])
 
     def _grown(self, cls: str, name: str, value: Value) -> Value | None:
+        if plain(value).kind is Kind.MODULE:
+            return value  # no container, so that no method is looked at
         project = self.ask.project
         classes = [*project.family(cls), *project.descendants(cls)]
         own = [method for scope in classes for method in methods(scope) if method.self_name]
