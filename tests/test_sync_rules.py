@@ -131,6 +131,7 @@ BRANCHES = {
 ENDING = (
     "for _ in range(8):\n            if (x < 0).any():\n                break\n            x = x - 1",
     "while (x < 0).any():\n            x = x + 1",
+    "for _ in range(8):\n            if (x < 0).any():\n                return x.sum()\n            x = x - 1",
 )
 
 

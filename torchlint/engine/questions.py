@@ -21,6 +21,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.inside import Inside
 from torchlint.facts.dataflow.literals import Texts
 from torchlint.facts.flow.flow import Flow
+from torchlint.facts.hotness.around import enclosing_loop
 from torchlint.facts.hotness.branches import raises, reports, values_of
 from torchlint.facts.hotness.covering import Covering
 from torchlint.facts.hotness.hotness import Heat
@@ -212,7 +213,7 @@ class SiteFlow(_Questions):
             return Purpose.RAISE
         if isinstance(branch, ast.If) and not branch.orelse and reports(branch.body):
             return Purpose.REPORT
-        if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and isinstance(branch.body[-1], ast.Break)):
+        if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and self._leaves_loop(branch)):
             return Purpose.LEAVE
         if branch is not None:
             arms = values_of(list(_arms(branch))) if isinstance(branch, ast.If) else []
@@ -229,6 +230,13 @@ class SiteFlow(_Questions):
         # Numbers that a statement gives are kept for the host, such as a learning rate; expressions go on with them.
         kinds = {self.site.analyses[Values].of(self.site.file, arm).kind for arm in arms}
         return Purpose.BLEND if branch is None or kinds & {Kind.TENSOR, Kind.UNKNOWN} else Purpose.OTHER
+
+    def _leaves_loop(self, branch: ast.If) -> bool:
+        """Whether a branch ends in ``break``, or in ``return`` in a loop: a search is over."""
+        last = branch.body[-1]
+        if not isinstance(last, ast.Return):
+            return isinstance(last, ast.Break)
+        return enclosing_loop(self.site.file, branch, self.site.file.scope_of(branch).function) is not None
 
     def handles_error(self) -> bool:
         """Return whether the node is in the ``except`` part of a ``try``."""
