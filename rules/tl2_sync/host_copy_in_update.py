@@ -216,8 +216,8 @@ class HostCopyInUpdate(Rule):
 
 def _is_number(site: Site, call: cst.Call) -> bool:
     """Whether one number is made of a copy: ``rewards.cpu().mean()``. A record of arrays may be for more than a log."""
-    node = next((link.node for link in reversed(list(site.calls.chain(call)))), call)
-    value = site.values.of(node)
+    links = list(site.calls.chain(call))
+    value = site.values.of(links[-1].node if links else call)
     return value.kind is Kind.TENSOR and value.rank == 0
 
 

@@ -11,7 +11,6 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
-from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.autograd.tuples import Tuples, added_to
 from torchlint.facts.code.callers import answers, registered
 from torchlint.facts.code.decorating import keeps_result
@@ -27,6 +26,7 @@ from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
+from torchlint.facts.values.torch_objects import KEEPING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import function_names, last_names, protocols
@@ -372,7 +372,7 @@ class Graphs(Fact):
         return bool(made) and all(self._normalizes(file, value) for file, value in made)
 
     def _normalizes(self, facts: FileFacts, node: ast.expr | None) -> bool:
-        node = None if node is None else receiver_of(node, SAME)
+        node = None if node is None else receiver_of(node, KEEPING)
         found = _AFFINE.match(self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else None
         if found is None or not isinstance(node, ast.Call):
             return False

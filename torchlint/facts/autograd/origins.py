@@ -23,8 +23,7 @@ from torchlint.late import dataclass
 from torchlint.models import last_names
 from torchlint.rule import Kind
 
-# Methods that give the module itself, and functions that wrap one.
-SAME = KEEPING
+# Methods that give the parts of a module, and functions that wrap one.
 _CHILDREN = frozenset({"values", "children", "modules"})
 _WRAPPERS = last_names(wraps="module")
 
@@ -92,10 +91,10 @@ class Tracer(Fact):
 
     def bound(self, facts: FileFacts, node: ast.Call) -> Origins:
         """Return what a call that makes a module is bound to, perhaps through methods that return the module."""
-        made = receiver_of(node, SAME)
+        made = receiver_of(node, KEEPING)
         top: ast.AST = node
         parent = facts.parent.get(top)
-        while isinstance(parent, ast.Attribute) and parent.attr in SAME:
+        while isinstance(parent, ast.Attribute) and parent.attr in KEEPING:
             top = facts.parent[parent]
             parent = facts.parent.get(top)
         if not isinstance(made, ast.Call) or not isinstance(parent, ast.Assign) or parent.value is not top:
@@ -133,7 +132,7 @@ class Tracer(Fact):
 
     def _assigned(self, facts: FileFacts, binding: Binding, value: ast.expr) -> Origins:
         """What is bound to a new object comes from the binding; another name for an old one from there."""
-        made = receiver_of(value, SAME)
+        made = receiver_of(value, KEEPING)
         if isinstance(made, ast.Call) and not _wraps(made):
             return self._returned(made) | {ModuleOrigin(binding, (), facts, value)} | self._beside(facts, binding)
         if isinstance(made, ast.Constant):
@@ -204,7 +203,7 @@ class Tracer(Fact):
             if value is None or store.binding.how is not Bind.ASSIGN:
                 continue
             value = unpacked(value, store.binding.path)
-            if isinstance(receiver_of(value, SAME), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
+            if isinstance(receiver_of(value, KEEPING), (ast.Name, ast.Attribute, ast.Subscript)) or _wraps(value):
                 yield from self.of(scope.file, value)
             yield from self._beside(scope.file, store.binding)
         for method in self.project.implementations(cls, attr):
@@ -221,7 +220,7 @@ class Tracer(Fact):
 
     def _call(self, facts: FileFacts, node: ast.Call) -> Origins:
         func = node.func
-        if isinstance(func, ast.Attribute) and func.attr in SAME:
+        if isinstance(func, ast.Attribute) and func.attr in KEEPING:
             return self.of(facts, func.value)
         if _wraps(node):
             return self.of(facts, node.args[0])
@@ -274,4 +273,6 @@ def _wraps(node: ast.expr) -> bool:
         return False
     func = node.func
     last = last_name(func)
-    return last in _WRAPPERS and isinstance(receiver_of(node.args[0], SAME), (ast.Name, ast.Attribute, ast.Subscript))
+    return last in _WRAPPERS and isinstance(
+        receiver_of(node.args[0], KEEPING), (ast.Name, ast.Attribute, ast.Subscript)
+    )

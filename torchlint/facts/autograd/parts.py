@@ -8,7 +8,6 @@ from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.additions import Additions
-from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project, is_external_module
@@ -17,6 +16,7 @@ from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import INSIDE, Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.containers import HOLDING
+from torchlint.facts.values.torch_objects import KEEPING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names
@@ -121,7 +121,7 @@ class Parts(Fact):
             yield from self._wrapped(spot, call, name)
         elif name in ("copy.deepcopy", "torch.compile") and call.args:
             yield spot.same(call.args[0])
-        elif isinstance(func, ast.Attribute) and (func.attr in SAME or (func.attr in _CHILDREN and not call.args)):
+        elif isinstance(func, ast.Attribute) and (func.attr in KEEPING or (func.attr in _CHILDREN and not call.args)):
             yield spot.same(func.value, Label.RECEIVER)
         elif name in _WALKING:
             yield from (spot.same(each, Label.ELEMENT) for each in call.args)

@@ -235,7 +235,7 @@ def _of_module(ask: Ask, file: FileFacts, found: Spelling) -> Value:
 
 def _imported(ask: Ask, file: FileFacts) -> dict[str, str]:
     """The kinds of the functions and classes of the project that a package imports, by their dotted names."""
-    if not file.path.endswith("__init__.py"):
+    if not file.package:
         return {}
     bound = (each for known in file.top.bindings.values() for each in known if each.how is Bind.IMPORT)
     names = {ask.project.binding_name(file, each) for each in bound}

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.autograd.origins import SAME
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.tree import unpacked_to
@@ -15,6 +14,7 @@ from torchlint.facts.compiling.compiled import Compilation
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.dataflow.uses import Uses
+from torchlint.facts.values.torch_objects import KEEPING
 from torchlint.late import dataclass
 
 Held = tuple[FileFacts, ast.expr]
@@ -68,7 +68,7 @@ class Holders(Fact):
         """Where the object is found next, from one expression that gives it."""
         facts, node = spot.facts, spot.node
         match facts.parent.get(node):
-            case ast.Attribute(attr=attr) as func if attr in SAME:
+            case ast.Attribute(attr=attr) as func if attr in KEEPING:
                 call = facts.parent.get(func)
                 if isinstance(call, ast.Call) and call.func is func:
                     yield spot.same(call, Label.RECEIVER)

@@ -101,8 +101,10 @@ class Attributes:
         the object's own module, and not of any module that an object of the base may have.
         """
         moved = [store for store in stores if _moves(store, name)]
+        if not moved:
+            return join(self._stored(cls, store) for store in stores)
         made = join(self._stored(cls, store) for store in stores if store not in moved)
-        whole = join((made, *(self._stored(cls, store) for store in moved))) if moved else made
+        whole = join((made, *(self._stored(cls, store) for store in moved)))
         if made is None or made.kind is not Kind.MODULE or whole is None:
             return whole
         return replace(made, device=whole.device)

@@ -142,8 +142,8 @@ class CallValues:
 
     def _made_of_data(self, node: ast.Call, made: Value) -> Value:
         """What ``torch.tensor(x)`` makes: what nothing is known of is data, since torch warns of copies of tensors."""
-        told = any(word.arg in (None, "device") for word in node.keywords) or made.device is not Device.UNKNOWN
-        return made if told else self._rather(replace(made, device=Device.CPU), made)
+        placed = any(word.arg in (None, "device") for word in node.keywords) or made.device is not Device.UNKNOWN
+        return made if placed else self._rather(replace(made, device=Device.CPU), made)
 
     def _rather(self, suggested: Value, proven: Value) -> Value:
         guessed = self.ask.guess(suggested)
