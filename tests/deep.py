@@ -166,6 +166,12 @@ DEEP: dict[str, Project] = {
         "A{n}()(obs)",
         "class A0(nn.Module):\n    def forward(self, x): return torch.relu(x)\n",
     ),
+    "parts of what calls itself": _one(
+        "    encode(x.part{n})\n    encode(x[{n}])\n",
+        "encode(model)(obs)",
+        "def encode(x):\n    torch.optim.Adam(x.parameters()).step()\n",
+        "    return x\n",
+    ),
     "attributes of one class": _one(
         "        self.x{n} = self.x{m}\n",
         "A().x{n}(obs)",

@@ -86,7 +86,12 @@ CHAINS: dict[str, Project] = {
             *("names", "names in a circle", "lists", "devices", "globals", "files of many files"),
             *("one name", "in place", "arrays", "methods", "two arms", "branches", "generators", "decorators"),
             *("functions that call two", "classes", "classes that say super", "classes with two bases"),
-            *("modules in modules", "attributes of one class", "classes of many files in two circles"),
+            *(
+                "modules in modules",
+                "parts of what calls itself",
+                "attributes of one class",
+                "classes of many files in two circles",
+            ),
         )
     },
     **{

@@ -16,7 +16,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import forms_of, receiver_of
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.dataflow.spots import Spot
+from torchlint.facts.dataflow.spots import MOST_KEYS, Spot
 from torchlint.facts.values.torch_objects import KEEPING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -26,6 +26,8 @@ from torchlint.rule import Kind
 # Methods that give the parts of a module, and functions that wrap one.
 _CHILDREN = frozenset({"values", "children", "modules"})
 _WRAPPERS = last_names(wraps="module")
+# More origins than any module has: they multiply where a function calls itself with the parts of its argument.
+_MOST = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class ModuleOrigin:
         """Return the origin of an attribute or key of this module."""
         return ModuleOrigin(self.root, (*self.path, name), self.facts, self.made)
 
+    @property
+    def deep(self) -> bool:
+        """Whether its access path is as long as any is followed: only what contains itself has longer ones."""
+        return len(self.path) >= MOST_KEYS
+
 
 Origins = frozenset[ModuleOrigin]
 NOWHERE: Origins = frozenset()
@@ -65,7 +72,7 @@ class Tracer(Fact):
     _views: dict[ModuleOrigin, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._solver = Solver(lambda question: self._expression(*question), NOWHERE)
+        self._solver = Solver(lambda question: self._limited(*question), NOWHERE)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Origins:
         """Return all origins that an expression may have; none if one is not known."""
@@ -73,6 +80,10 @@ class Tracer(Fact):
 
     def _all(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Origins:
         return NOWHERE.union(*(self.of(facts, node) for node in nodes))
+
+    def _limited(self, facts: FileFacts, node: ast.expr) -> Origins:
+        found = self._expression(facts, node)
+        return found if len(found) <= _MOST else NOWHERE
 
     def _expression(self, facts: FileFacts, node: ast.expr) -> Origins:
         if isinstance(node, ast.Name):
@@ -190,7 +201,7 @@ class Tracer(Fact):
         if node.attr in ("module", "unwrapped"):
             return base  # of a wrapper for data parallel training
         value = self.values.of(facts, node.value)
-        found: set[ModuleOrigin] = {origin.part(node.attr) for origin in base}
+        found: set[ModuleOrigin] = {origin.part(node.attr) for origin in base if not origin.deep}
         if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name:
             for cls in value.name.split("|"):
                 found.update(self._aliases(cls, node.attr))
@@ -213,7 +224,7 @@ class Tracer(Fact):
     def _item(self, facts: FileFacts, node: ast.Subscript) -> Origins:
         base = self.of(facts, node.value)
         if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, (str, int)):
-            return frozenset(origin.part(f"[{node.slice.value}]") for origin in base)
+            return frozenset(origin.part(f"[{node.slice.value}]") for origin in base if not origin.deep)
         return base
 
     # calls ----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ class Alternatives(Fact):
     project: Project
     _known: dict[ast.expr, tuple[str, ...]] = field(default_factory=dict)
     _words: frozenset[str] | None = None
+    _of_classes: frozenset[str] | None = None
 
     def of(self, facts: FileFacts, node: ast.expr) -> tuple[str, ...]:
         """Return the qualified names of all that an expression may mean, none where one of them is not of torch."""
@@ -72,6 +73,13 @@ class Alternatives(Fact):
                         yield name
         yield from self.project.outside
 
+    def _set_by_classes(self) -> frozenset[str]:
+        """The attributes that classes of the project set themselves."""
+        if self._of_classes is None:
+            classes = self.project.classes.values()
+            self._of_classes = frozenset(name for cls in classes for name in (*cls.stores, *cls.bindings))
+        return self._of_classes
+
     def _behind(self, facts: FileFacts, node: ast.expr) -> list[_Place] | None:
         """The expressions that one stands for, ``None`` where something else may be meant."""
         if isinstance(node, ast.Subscript):
@@ -95,8 +103,7 @@ class Alternatives(Fact):
         if owner is None:
             if not outside:
                 return None
-            storing = any(node.attr in cls.stores or node.attr in cls.bindings for cls in self.project.classes.values())
-            return None if storing else _values(outside)
+            return None if node.attr in self._set_by_classes() else _values(outside)
         if outside:
             return None
         family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]

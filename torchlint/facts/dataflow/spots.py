@@ -21,7 +21,7 @@ _REST = "*"
 INSIDE = "**"
 """The key that stands for any way into an object, also for none: the value is the object or anything in it."""
 
-_MOST_KEYS = 6
+MOST_KEYS = 6
 _MOST_CALLS = 5
 
 
@@ -71,8 +71,8 @@ class Spot:
     label: Label = field(default=Label.COPY, compare=False)
 
     def __hash__(self) -> int:
-        """Take what tells most spots apart: an expression belongs to one file."""
-        return hash((self.node, self.path, self.calls[-1].call if self.calls else None))
+        """Take what tells spots apart: an expression belongs to one file; in recursion the calls alone differ."""
+        return hash((self.node, self.path, *[each.call for each in self.calls]))
 
     def at(self, node: ast.expr, *path: Key, label: Label = Label.OPERAND) -> Spot:
         """Return the value in another expression of the same function."""
@@ -97,7 +97,7 @@ class Spot:
     @property
     def deep(self) -> bool:
         """Whether it lies deeper in containers than is followed."""
-        return len(self.path) > _MOST_KEYS
+        return len(self.path) > MOST_KEYS
 
 
 def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:

@@ -36,6 +36,7 @@ class Unmoved(Fact):
     tracer: Tracer
     _moving: dict[FileFacts, bool] = field(default_factory=dict)
     _mentioned: dict[frozenset[str], Origins] = field(default_factory=dict)
+    _defaults: dict[frozenset[str], bool] = field(default_factory=dict)
 
     def runs_only(self, function: Scope) -> bool:
         """Return whether a function runs networks, and all of them stay on the CPU."""
@@ -55,8 +56,11 @@ class Unmoved(Fact):
 
     def _has_default(self, facts: FileFacts) -> bool:
         """Whether a connected file may say where new modules lie."""
-        texts = [self.project.files[path].source.utf8 for path in sorted(self.graph.groups[facts.path])]
-        return any(word in text for text in texts for word in _DEFAULTS)
+        group = self.graph.groups[facts.path]
+        if group not in self._defaults:
+            texts = [self.project.files[path].source.utf8 for path in group]
+            self._defaults[group] = any(word in text for text in texts for word in _DEFAULTS)
+        return self._defaults[group]
 
     def _network(self, facts: FileFacts, call: ast.Call) -> ast.expr | None:
         """The module that a call runs: ``self.net`` of ``self.net(x)`` and of ``self.net.act(x)``."""
