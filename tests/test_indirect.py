@@ -752,6 +752,128 @@ while True:
     env.step(init_distribution(1))
     init_weights(2)
 """,
+    "one of many classes that a table of keywords lists": """
+from torch import nn
+class Base(nn.Module):
+    def __init__(self, size):
+        self.size = size
+class C0(Base):
+    def forward(self, x):
+        return g(x)  # U0
+class C1(Base):
+    def forward(self, x):
+        return g(x)  # U1
+class C2(Base):
+    def forward(self, x):
+        return g(x)  # U2
+class C3(Base):
+    def forward(self, x):
+        return g(x)  # U3
+class C4(Base):
+    def forward(self, x):
+        return g(x)  # U4
+class C5(Base):
+    def forward(self, x):
+        return g(x)  # U5
+class C6(Base):
+    def forward(self, x):
+        return g(x)  # U6
+class C7(Base):
+    def forward(self, x):
+        return g(x)  # U7
+class C8(Base):
+    def forward(self, x):
+        return g(x)  # U8
+class C9(Base):
+    def forward(self, x):
+        return g(x)  # U9
+class Agent:
+    def __init__(self, cfg):
+        kind = dict(c0=C0, c1=C1, c2=C2, c3=C3, c4=C4, c5=C5, c6=C6, c7=C7, c8=C8, c9=C9)[cfg.kind]
+        self.net = kind(3).to("cuda")
+    def update(self, batch):
+        self.net(batch).backward()
+        self.opt.step()
+agent = Agent(cfg)
+for batch in loader:
+    agent.update(batch)
+""",
+    "an object that is said to be of a class": """
+import typing as t
+class Policy:
+    def __init__(self, size):
+        self.size = size
+class Linear(Policy):
+    def choose(self, x):
+        return g(x)  # S0
+class Other:
+    def choose(self, x):
+        return g(x)  # O0
+class Engine:
+    def __init__(self, config):
+        self.policy = t.cast(Policy, config.make())
+    def act(self, x):
+        return self.policy.choose(x)
+engine, made, other = Engine(config), Linear(3), Other(3)
+while True:
+    env.step(engine.act(1))
+""",
+    "an attribute that is declared and made from a file of settings": """
+import hydra
+class Linear:
+    def choose(self, x):
+        return g(x)  # S0
+class Other:
+    def choose(self, x):
+        return g(x)  # O0
+class Engine:
+    def __init__(self, config):
+        self.policy: Linear
+        self.policy = hydra.utils.instantiate(config.policy)
+    def act(self, x):
+        return self.policy.choose(x)
+engine, made, other = Engine(config), Linear(), Other()
+while True:
+    env.step(engine.act(1))
+""",
+    "a collator that a trainer hands on to its framework": """
+from transformers import Trainer
+class Pad:
+    def __call__(self, rows):
+        return self.collate(rows)
+    def collate(self, rows):
+        return g(rows)  # U0
+class Preferences(Trainer):
+    def __init__(self, model, data_collator=None):
+        if data_collator is None:
+            data_collator = Pad()
+        super().__init__(model=model, data_collator=data_collator)
+Preferences(model).train()
+""",
+    "a collator of a trainer of the project without a constructor": """
+from transformers import Trainer
+class Preferences(Trainer):
+    def log(self, logs):
+        super().log(logs)
+def collate(rows):
+    return g(rows)  # U0
+Preferences(model=model, data_collator=collate).train()
+""",
+    "micro-batches of an update": """
+for step in range(steps):
+    g(0)  # U0
+    for micro_start in range(0, batch, micro_batch_size):
+        with accelerator.accumulate(model):
+            accelerator.backward(loss(rows[micro_start]))
+            optimizer.step()
+            g(1)  # U1
+for step in range(steps):
+    g(0)  # E2
+    for start in range(0, batch, mini_batch_size):
+        accelerator.backward(loss(rows[start]))
+        optimizer.step()
+        g(1)  # U3
+""",
     "a call of a property on an unknown object is not linked": """
 class A:
     @property
@@ -804,6 +926,29 @@ def test_classes_that_a_package_imports_are_looked_up_by_a_name_from_a_file_of_s
     assert frequencies(named) == {"base": once, "ant": step, "pole": once}
     more = {**PACKAGE, "worlds/__init__.py": PACKAGE["worlds/__init__.py"] + "def version():\n    return 1\n"}
     assert frequencies(more) == {"base": step, "ant": step, "pole": step}  # linked by the name of the method alone
+
+
+CHOSEN = {
+    "players/plain/player.py": "class Player:\n    def turn(self, a):\n        return g(a)  # plain\n",
+    "players/deep/player.py": "class Player:\n    def turn(self, a):\n        return g(a)  # deep\n",
+    "players/deep/fitter.py": "class Fitter:\n    def turn(self, a):\n        return g(a)  # fitter\n",
+    "rivals/player.py": "class Player:\n    def turn(self, a):\n        return g(a)  # rival\n",
+    "choosing.py": "import importlib\nFILES = {'Player': '.player', 'Fitter': '.fitter'}\n"
+    "def load(package, name):\n    path = 'players.' + package + FILES[name]\n"
+    "    found = getattr(importlib.import_module(path), name)\n    return found\n",
+    "train.py": "from choosing import load\nplayers = [load(each, 'Player')(config) for each in config.players]\n"
+    "while True:\n    env.step(players[0].turn(1))\n",
+    "fit.py": "from choosing import load\nfitter = load(config.player, 'Fitter')(config)\nfitter.turn(1)\n",
+}
+
+
+def test_a_class_of_any_module_of_a_package_that_settings_choose() -> None:
+    """Of the classes that all calls of the function choose among, one call means those that its text names."""
+    found: dict[str, Frequency] = {}
+    for first in CHOSEN:
+        found |= frequencies({first: CHOSEN[first], **CHOSEN})
+    once, step = Frequency.ONCE, Frequency.STEP
+    assert found == {"plain": step, "deep": step, "fitter": once, "rival": once}
 
 
 def test_many_methods_of_one_family_are_linked_to_calls_on_unknown_objects() -> None:

@@ -20,6 +20,7 @@ _BLOCKING = frozenset(
     {"poll", "recv", "wait", "get", "join", "acquire", "select", "accept", "read", "readline", "readinto"}
 )
 _AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
+_COUNTING = frozenset({"empty", "qsize"})
 
 
 @dataclass(eq=False, slots=True)
@@ -40,6 +41,8 @@ class Waiting(Fact):
         forever = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
         if not forever and self._waits(facts, loop.body, short):
             return _asks(loop.test) and not self._works(facts, loop.test)
+        if self._spins_while_empty(facts, loop, short):
+            return True
         if len(loop.body) != 1:
             return False
         only = loop.body[0]
@@ -55,6 +58,20 @@ class Waiting(Fact):
                 and _leaves(only.body)
             )
         return False
+
+    def _spins_while_empty(self, facts: FileFacts, loop: ast.While, short: float) -> bool:
+        """Whether each round begins with a read that raises when there is nothing, and then asks again at once.
+
+        ``try: batch = batches.get_nowait()`` with ``except Empty: continue``. A loop that asks whether the queue is
+        empty takes what is there, and ends.
+        """
+        first, *rest = loop.body
+        if not isinstance(first, ast.Try) or _methods_in(loop.test) & _COUNTING:
+            return False
+        reads = any(isinstance(part, ast.Call) and _is_read_at_once(part) for part in walk(first.body[0]))
+        waits = bool(first.handlers) and all(self._waits(facts, each.body, short) for each in first.handlers)
+        again = not rest or all(isinstance(each.body[-1], ast.Continue) for each in first.handlers)
+        return reads and waits and again and not first.finalbody
 
     def _is_kernel(self, function: Scope) -> bool:
         """Whether a decorator compiles a function to a kernel: its loops run on the device."""
@@ -92,11 +109,15 @@ class Waiting(Fact):
 def _asks(test: ast.expr) -> bool:
     """Whether a test reads something that others change: no clock, and nothing that blocks."""
     words = set(names_in(test))
-    called = {
-        part.func.attr for part in walk(test) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
-    }
+    called = _methods_in(test)
     shared = any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Call)) for part in walk(test))
     return shared and not words & _CLOCKS.all and "deadline" not in words and not called & _BLOCKING
+
+
+def _methods_in(test: ast.expr) -> set[str]:
+    """The names of the methods that a test calls."""
+    calls = (part.func for part in walk(test) if isinstance(part, ast.Call))
+    return {func.attr for func in calls if isinstance(func, ast.Attribute)}
 
 
 def _is_read_at_once(call: ast.Call) -> bool:

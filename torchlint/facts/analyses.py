@@ -93,9 +93,11 @@ class Analyses:
         """
         found = self._supposed.get((kind, why))
         if found is None:
-            given: list[Fact] = [change(self[kind])]
-            given += (self[each] for each in keeping)
-            found = self._supposed[kind, why] = Analyses(self.settings, given, self, checkpoint=self.checkpoint)
+            given: dict[type[Fact], Fact] = {each: self[each] for each in keeping}
+            given[kind] = change(self[kind])
+            found = self._supposed[kind, why] = Analyses(self.settings, (), self, checkpoint=self.checkpoint)
+            found._facts.update(given)
+            found._given = frozenset(given)
         return found
 
     def _build(self, kind: type[Fact]) -> Fact:

@@ -80,6 +80,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             ("ends", "told"),
         ),
         "hands": Attribute("gives its first argument, or what that is a handle of", kind=bool),
+        "declares": Attribute("gives its second argument, and the first one says its type", kind=bool),
         "holds": Attribute("a container of modules", ("modules",)),
         "indices": Attribute("with an axis it returns values and their indices", kind=bool),
         "integral": Attribute("returns integers or truth values", kind=bool),

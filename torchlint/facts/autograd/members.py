@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import sets_any
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FileFacts, Scope, is_base_constructor
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import parts_of, walk
@@ -149,11 +149,7 @@ def _inits(cls: Scope) -> Iterator[ast.FunctionDef]:
 def _calls_super(init: ast.FunctionDef) -> bool:
     """Whether an ``__init__`` always calls the next one: ``super().__init__(...)`` is a statement of its own."""
     calls = [stmt.value for stmt in init.body if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)]
-    functions = [call.func for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"]
-    return any(
-        isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
-        for func in functions
-    )
+    return any(map(is_base_constructor, calls))
 
 
 def _own_calls(method: Scope) -> set[str]:

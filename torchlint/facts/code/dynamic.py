@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.callers import arguments, attributes_of, set_by_name
+from torchlint.facts.code.linking import ANY
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
 from torchlint.facts.code.tree import inserted
@@ -18,6 +19,8 @@ from torchlint.rule import UNKNOWN, Kind, Value
 
 _MANY = 8
 _MOST_TEXTS = 64
+# Through how many names a text is followed.
+_DEEPEST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +37,34 @@ class Spelling:
         return known and text.startswith(self.prefix) and text.endswith(self.suffix)
 
 
-def spelling(ask: Ask, facts: FileFacts, node: ast.expr) -> Spelling:
-    """Return the strings that an expression may be; of a parameter, what the callers pass."""
+def spelling(ask: Ask, facts: FileFacts, node: ast.expr, left: int = _DEEPEST) -> Spelling:
+    """Return the strings that an expression may be; of a parameter, what the callers pass.
+
+    ``left``: through how many names it is followed.
+    """
     if isinstance(node, ast.Constant):
         return Spelling(frozenset({node.value})) if isinstance(node.value, str) else Spelling()
     if isinstance(node, ast.JoinedStr):
         return _after_each_other(
-            spelling(ask, facts, part) if not isinstance(part, ast.FormattedValue) else _formatted(ask, facts, part)
+            spelling(ask, facts, part, left)
+            if not isinstance(part, ast.FormattedValue)
+            else _formatted(ask, facts, part, left)
             for part in node.values
         )
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _after_each_other(spelling(ask, facts, part) for part in (node.left, node.right))
+        return _after_each_other(spelling(ask, facts, part, left) for part in (node.left, node.right))
     if isinstance(node, ast.Name):
-        texts = {text for given in _given(ask, facts, node) for text in _texts(ask, facts, given)}
-        return Spelling(frozenset(texts))
+        given = list(_given(ask, facts, node))
+        if len(given) == 1 and left:
+            return spelling(ask, *given[0], left - 1)
+        return Spelling(frozenset(text for place in given for text in _texts(ask, *place)))
     return Spelling(frozenset(_texts(ask, facts, node)))
 
 
-def _formatted(ask: Ask, facts: FileFacts, part: ast.FormattedValue) -> Spelling:
+def _formatted(ask: Ask, facts: FileFacts, part: ast.FormattedValue, left: int) -> Spelling:
     """The text of one part in braces, where it is put in as it is."""
     plain = inserted(part)
-    return spelling(ask, facts, plain) if isinstance(plain, ast.Name) else Spelling()
+    return spelling(ask, facts, plain, left) if isinstance(plain, ast.Name) else Spelling()
 
 
 def _after_each_other(parts: Iterable[Spelling]) -> Spelling:
@@ -97,16 +107,17 @@ def _takes_keywords(facts: FileFacts, node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == facts.scope_of(node).function.rest_keywords
 
 
-def _given(ask: Ask, facts: FileFacts, node: ast.Name) -> Iterator[ast.expr]:
-    """The expressions that a name may stand for."""
+def _given(ask: Ask, facts: FileFacts, node: ast.Name) -> Iterator[tuple[FileFacts, ast.expr]]:
+    """The expressions that a name may stand for, each with its file."""
     for binding in ask.project.reaching(facts, node).bindings:
         if binding.how is Bind.PARAM and binding.scope is not None:
+            ask.solver.passing()
             calls = arguments(ask.callers, binding.scope, binding.target)
-            yield from (argument for _, argument in calls if argument is not None)
+            yield from ((caller.facts, argument) for caller, argument in calls if argument is not None)
         elif binding.how is Bind.ASSIGN and binding.value is not None and not binding.path:
-            yield binding.value
+            yield facts, binding.value
         elif binding.how is Bind.ELEMENT and isinstance(binding.value, (ast.List, ast.Tuple)):
-            yield from binding.value.elts
+            yield from ((facts, each) for each in binding.value.elts)
 
 
 def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
@@ -116,8 +127,9 @@ def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
     if module is not None:
         return _of_module(ask, module, found)
     source = ask.known(facts, node.args[0])
-    if source.kind is Kind.NAMESPACE and source.name in ask.project.modules:
-        return _of_module(ask, ask.project.modules[source.name], found)
+    if source.kind is Kind.NAMESPACE:
+        loaded = ask.project.modules.get(source.name)
+        return _of_module(ask, loaded, found) if loaded is not None else _of_package(ask, source.name, found.texts)
     if source.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) or not source.name:
         return UNKNOWN
     texts = found.texts or _fitting(ask, source.name, found)
@@ -134,11 +146,15 @@ def named(ask: Ask, facts: FileFacts, node: ast.Call, how: object) -> Value:
     Of ``instantiate({"_target_": "agents.ppo.Agent"})`` an object of the class.
     """
     given = _target(node.args[0]) if how == "object" and node.args else next(iter(node.args), None)
-    texts = sorted(spelling(ask, facts, given).texts) if given is not None else []
+    found = spelling(ask, facts, given) if given is not None else Spelling()
+    texts = sorted(found.texts)
     project = ask.project
     if how == "module":
         known = [name for text in texts if (name := facts.absolute_text(text)) in project.modules]
-        return Value(Kind.NAMESPACE, name=known[0]) if len(known) == len(texts) == 1 else UNKNOWN
+        if len(known) == len(texts) == 1:
+            return Value(Kind.NAMESPACE, name=known[0])
+        package = facts.absolute_text(found.prefix).rpartition(".")[0] if found.prefix else ""
+        return Value(Kind.NAMESPACE, name=package + ANY) if package else UNKNOWN
     names = [project.canonical(facts, text) for text in texts]
     if not names or len(names) > _MANY:
         return UNKNOWN
@@ -231,6 +247,13 @@ def _of_module(ask: Ask, file: FileFacts, found: Spelling) -> Value:
         return UNKNOWN
     value = Value(Kind.FUNCTION if kinds == {"function"} else Kind.CLASS, name="|".join(sorted(chosen)))
     return ask.guess(value) if guessed else value
+
+
+def _of_package(ask: Ask, loaded: str, texts: Iterable[str]) -> Value:
+    """The class of a name that any module of a package may hold, one that a setting chooses: ``agents.*``."""
+    package, wanted = loaded.removesuffix(ANY) + ".", frozenset(texts)
+    found = [name for name in ask.project.classes if name.startswith(package) and _last(name) in wanted]
+    return Value(Kind.CLASS, name="|".join(sorted(found))) if 0 < len(found) <= _MANY else UNKNOWN
 
 
 def _imported(ask: Ask, file: FileFacts) -> dict[str, str]:

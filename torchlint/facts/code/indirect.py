@@ -11,7 +11,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
-from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope, decorators
+from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope, decorators, is_base_constructor
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
@@ -202,12 +202,25 @@ class _CalleeFinder:
 
     def _framework(self, facts: FileFacts, call: ast.Call) -> dict[str, protocols.EntryPoint]:
         """The arguments of a call that a framework calls again and again."""
+        if (cls := self._initialised(facts, call)) is not None:
+            found: dict[str, protocols.EntryPoint] = {}
+            for base in reversed(self.project.ancestry(cls)):
+                found |= protocols.given(base)
+            return found
         name = self.project.qualified(facts, call.func)
         if name is None and isinstance(call.func, ast.Name):
             name = self._made_by(facts, call.func)
         if name is None and isinstance(call.func, ast.Attribute):
             name = f".{call.func.attr}"
         return dict(protocols.given(name)) if name and "." in name else {}
+
+    def _initialised(self, facts: FileFacts, call: ast.Call) -> str | None:
+        """The class of the project that a call makes an object of, or hands on to its bases: ``super().__init__()``."""
+        if is_base_constructor(call):
+            owner = facts.scope_of(call).function.method_of
+            return owner.dotted if owner is not None else None
+        name = self.project.qualified(facts, call.func)
+        return name if name in self.project.classes else None
 
     def _made_by(self, facts: FileFacts, node: ast.Name) -> str | None:
         """The function of a library that gave what a name stands for."""

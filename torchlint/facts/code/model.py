@@ -415,3 +415,9 @@ class FileFacts:
 def is_super(node: ast.expr) -> bool:
     """Return whether an expression is a call of ``super``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def is_base_constructor(call: ast.Call) -> bool:
+    """Return whether a call runs the constructor of a base: ``super().__init__(...)``."""
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr == "__init__" and is_super(func.value)

@@ -13,11 +13,20 @@ RELAYING = function_names(relays=True)
 """Decorators that let a function or class run in other processes."""
 HANDING = function_names(hands=True)
 """Functions that give their first argument, or what it is a handle of: ``ray.get(result)``, ``asyncio.run(main())``."""
+DECLARING = function_names(declares=True)
+"""Functions that give their second argument, and name its type in the first: ``typing.cast``."""
 NAMING = method_names(names="method")
 """Methods of engines that run a method of their workers: ``llm.collective_rpc("reload")``."""
 _RELAYS = method_names(relays=True)
 _RECEIVES = method_names(receives=True, elsewhere=False)
 _CONFIGURES = method_names("ActorClass", returns="receiver")
+
+
+def handed_on(name: str | None, call: ast.Call) -> ast.expr | None:
+    """Return the argument that a call of a function gives as it is, ``None`` for any other call."""
+    if name in HANDING and call.args:
+        return call.args[0]
+    return call.args[1] if name in DECLARING and len(call.args) == 2 else None
 
 
 def relayed(project: Project, func: ast.expr) -> ast.expr | None:

@@ -100,6 +100,11 @@ def is_number(node: ast.expr | None, number: int) -> bool:
     return isinstance(node, ast.Constant) and node.value == number
 
 
+def is_none(node: ast.expr) -> bool:
+    """Return whether an expression is the literal ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def is_false(node: ast.expr | None) -> bool:
     """Return whether an expression is the literal ``False``."""
     return isinstance(node, ast.Constant) and node.value is False

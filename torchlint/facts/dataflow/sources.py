@@ -13,7 +13,7 @@ from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.relaying import HANDING
+from torchlint.facts.code.relaying import handed_on
 from torchlint.facts.code.tree import forms_of
 from torchlint.facts.dataflow.spots import INSIDE, FollowedCall, Key, Label, Spot, key_of, picked
 from torchlint.facts.values.signatures import starred
@@ -210,8 +210,9 @@ class Sources(Fact):
 
     def _given(self, spot: Spot, call: ast.Call) -> Iterator[Predecessor]:
         """What functions of the project return, and what containers and iterators are made from."""
-        if call.args and self.project.qualified(spot.facts, call.func) in HANDING:
-            yield spot.same(call.args[0])
+        handed = handed_on(self.project.qualified(spot.facts, call.func), call)
+        if handed is not None:
+            yield spot.same(handed)
             return
         functions = self.graph.sure(call)
         for function in functions:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.code.model import is_super
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.relaying import HANDING
+from torchlint.facts.code.relaying import handed_on
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.store import Ground, fields_of
@@ -59,7 +59,7 @@ class CallContexts:
             if name == "builtins.dict" and isinstance(place, str):
                 yield spot.at(call, place, *spot.path)
                 return
-            if name in HANDING and place == 0:
+            if (handed := handed_on(name, call)) is not None and spot.node is handed:
                 yield spot.same(call)
                 return
             if call in self.ground.graph.callees:

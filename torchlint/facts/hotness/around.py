@@ -9,6 +9,10 @@ from typing import TypeGuard
 
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.relaying import fans_out
+from torchlint.facts.code.tree import names_in
+from torchlint.models import Word
+
+_MICRO_BATCH = Word("micro-batch")
 
 
 def around(scope: Scope, node: ast.AST) -> Iterator[ast.AST]:
@@ -39,3 +43,18 @@ def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | N
         if runs_each_time(current, child) and not fans_out(node, current):
             return current
     return None
+
+
+def loops_of_one_update(facts: FileFacts, node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
+    """Yield the innermost loop around a node; where its rounds are parts of one update, also that around it."""
+    loop = enclosing_loop(facts, node, scope)
+    while loop is not None:
+        yield loop
+        loop = enclosing_loop(facts, loop, scope) if _is_over_micro_batches(loop) else None
+
+
+def _is_over_micro_batches(loop: ast.AST) -> bool:
+    """Whether a loop goes over parts of the samples of one update: ``for start in range(0, batch, micro_batch):``."""
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(
+        _MICRO_BATCH.fits(name) for part in (loop.target, loop.iter) for name in names_in(part)
+    )

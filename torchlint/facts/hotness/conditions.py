@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import is_number, names_in, walk
+from torchlint.facts.code.tree import is_none, is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
 from torchlint.models import Word, last_names, method_names
 
@@ -122,11 +122,6 @@ def is_past_end(test: ast.expr) -> bool:
         ):
             return True
     return False
-
-
-def is_none(node: ast.expr) -> bool:
-    """Return whether an expression is the literal ``None``."""
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_reset(test: ast.expr, *, running: bool = False) -> bool:

@@ -11,8 +11,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import walk
-from torchlint.facts.hotness.conditions import is_none
+from torchlint.facts.code.tree import is_none, walk
 from torchlint.facts.hotness.guards import GIVEN_ARGUMENT, KEPT_VALUE, Bound, Guards
 from torchlint.late import dataclass
 from torchlint.rule import Frequency

@@ -12,10 +12,11 @@ from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.relaying import fans_out
+from torchlint.facts.code.tree import is_none
 from torchlint.facts.hotness.around import enclosing_loop, runs_each_time
 from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
-from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag, is_none
+from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags
 from torchlint.facts.hotness.guards import (
@@ -50,7 +51,6 @@ _Found = TypeVar("_Found", Bound, "Bound | None")
 _ONE_ROUND = Bound(Frequency.EPISODE, ONE_ROUND.name)
 # Guards that collect rounds: where an update comes of them, they say how often updates are.
 _WAITING = frozenset(guard.name for guard in (INTERVAL, FULL_LIST, COUNTED))
-
 # All that ``Places._bound`` knows.
 _BOUNDING = frozenset({ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.Raise, ast.Assert})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import field
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph
@@ -16,7 +16,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.answering import answers
-from torchlint.facts.hotness.around import branches, enclosing_loop, unlooped
+from torchlint.facts.hotness.around import branches, enclosing_loop, loops_of_one_update, unlooped
 from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.collected import loops_over_collected
@@ -150,7 +150,7 @@ def _found_roots(
     roots.exempt.update((call, SHOWN) for scope, call, _ in found if shown.only(scope, call))
     seen = [each for each in found if each[1] not in roots.exempt]
     _climb(roots, Receivers(project, graph), Programs(project, graph), guards, seen)
-    inline = {enclosing_loop(scope.file, call, scope) for scope, call, _ in found}
+    inline = {loop for scope, call, _ in found for loop in loops_of_one_update(scope.file, call, scope)}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
     for loop in list(loops_of_teams(project, graph, roots.loops)):
         roots.loops[loop] = {UPDATE}
@@ -212,7 +212,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         if kind == UPDATE and call not in receivers.graph.weak:
             roots.paced.update(unlooped(scope, call))
         if loop is not None:
-            roots.loops.setdefault(loop, set()).add(kind)
+            _mark(roots, scope, call, kind)
             continue
         if kind == STEP and scope in looping:
             roots.exempt[call] = BEFORE_LOOP
@@ -242,6 +242,13 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 todo.append((home, node, kind, fresh, above))
             elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _mark(roots: Roots, scope: Scope, call: ast.AST, kind: str) -> None:
+    """Make the innermost loop around a step or update a root, and for an update those that it is a part of."""
+    loops = loops_of_one_update(scope.file, call, scope)
+    for loop in loops if kind == UPDATE else islice(loops, 1):
+        roots.loops.setdefault(loop, set()).add(kind)
 
 
 def _learning(found: Sequence[Begun]) -> dict[Scope, list[ast.AST]]:

@@ -9,8 +9,7 @@ from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import conjuncts, is_false, parts_of, subscripted, walk
-from torchlint.facts.hotness.conditions import is_none
+from torchlint.facts.code.tree import conjuncts, is_false, is_none, parts_of, subscripted, walk
 from torchlint.models import Word
 
 _LIMIT = Word("greatest size")

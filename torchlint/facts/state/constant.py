@@ -13,9 +13,8 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import arguments_of
+from torchlint.facts.code.tree import arguments_of, is_none
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.hotness.conditions import is_none
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import islice
 
 from torchlint.facts.code.callers import Caller, arguments, methods, registered, stores_of
 from torchlint.facts.code.decorating import is_property
-from torchlint.facts.code.model import FUNCTIONS, AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values import spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
+from torchlint.facts.values.constructors import builds_on_base, replaces, runs_base
 from torchlint.facts.values.containers import displayed, element_of, plain
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
@@ -84,6 +85,8 @@ class Attributes:
         result = self._joined(cls, name, stores)
         if result is None:
             return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
+        if not result.known and (promised := self._declared(stores)).known and promised != _MODULE:
+            return promised  # any module at all is less than what the code asks of it
         if not result.known and name in self._optimised(cls):
             return _MODULE
         if result.kind in (Kind.LIST, Kind.DICT, Kind.MODULE):
@@ -108,6 +111,11 @@ class Attributes:
         if made is None or made.kind is not Kind.MODULE or whole is None:
             return whole
         return replace(made, device=whole.device)
+
+    def _declared(self, stores: Iterable[AttributeStore]) -> Value:
+        """What the annotations of an attribute promise: ``self.net: Policy``, with what a file of settings makes."""
+        told = ((store.scope.file, store.binding.annotation) for store in stores)
+        return join(self.ask.annotations.read(file, each) for file, each in told if each is not None) or UNKNOWN
 
     def floor(self, question: Question) -> Value | None:
         """Return the kind of a list or dict whose elements are computed from its own, so that nothing else is known.
@@ -206,8 +214,8 @@ class Attributes:
                 hidden.add(init)
                 continue
             own = [store for store in scope.stores.get(name, ()) if store.scope is init]
-            if any(_replaces(init, store) for store in own) or (own and not _runs_base(init)):
-                over = all(map(_builds_on_base, project.descendants(cls)))
+            if any(replaces(init, store) for store in own) or (own and not runs_base(init)):
+                over = all(map(builds_on_base, project.descendants(cls)))
         return (store for store in stores_of(project, cls, name) if store.scope not in hidden)
 
     def _stored(self, cls: str, store: AttributeStore) -> Value | None:
@@ -360,11 +368,21 @@ class Attributes:
             for how, node in others:
                 anywhere.extend(self._handed(scope.file, node, cls) if how == "item" else [UNKNOWN])
         if anywhere:
-            element = join(_callables([*entries.values(), *anywhere, *(() if value.keys else value.items)]))
-            return dict_of(element) if element is not None else None
+            held = _callables([*entries.values(), *anywhere, *(() if value.keys else value.items)])
+            element = join(held)
+            return dict_of(self._together(element, held)) if element is not None else None
         if value.items and not value.keys and entries:
             return value
         return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value
+
+    def _together(self, element: Value, held: Iterable[Value | None]) -> Value:
+        """A tensor that a dict holds under a computed key: on the host where others are, and none is elsewhere."""
+        if element.kind is not Kind.TENSOR or element.device is not Device.UNKNOWN:
+            return element
+        devices = {each.device for each in held if each is not None}
+        return (
+            self.ask.guess(replace(element, device=Device.CPU)) if devices == {Device.CPU, Device.UNKNOWN} else element
+        )
 
     def _handed(self, facts: FileFacts, node: ast.expr, cls: str) -> list[Value | None]:
         """What is stored; of a parameter that callers give several things what each of them gives.
@@ -415,36 +433,6 @@ def _binds(scope: Scope | None, name: str) -> bool:
     """Whether a function, or one around it, binds a name itself."""
     around = scope.outward() if scope is not None else ()
     return any(name in each.bindings for each in around if each.kind != "module")
-
-
-def _replaces(init: Scope, store: AttributeStore) -> bool:
-    """Whether a constructor sets an attribute whatever happens, after those of the bases have run."""
-    node = init.node
-    assert isinstance(node, FUNCTIONS)
-    above = [call.lineno for call in init.calls if _is_base_constructor(call)]
-    stmt = store.binding.stmt
-    if stmt not in node.body or init.returns or not above:
-        return False
-    return isinstance(stmt, ast.stmt) and max(above) < stmt.lineno
-
-
-def _runs_base(init: Scope) -> bool:
-    """Whether a constructor runs another one, of a base: ``super().__init__()``, ``Base.__init__(self)``."""
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in init.calls)
-
-
-def _builds_on_base(cls: Scope) -> bool:
-    """Whether the constructor of a class, if it has one, runs that of its nearest base."""
-    inits = [method for method in methods(cls) if method.name == "__init__"]
-    return all(any(map(_is_base_constructor, init.calls)) for init in inits)
-
-
-def _is_base_constructor(call: ast.Call) -> bool:
-    """``super().__init__(...)``."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "__init__" or not isinstance(func.value, ast.Call):
-        return False
-    return isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
 
 
 def _promised(told: Value, grown: Value) -> Value:

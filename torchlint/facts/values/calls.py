@@ -14,7 +14,8 @@ from torchlint.facts.code.dynamic import evaluated, looked_up, named
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import is_external_module
-from torchlint.facts.code.relaying import HANDING, RELAYING, relayed
+from torchlint.facts.code.relaying import DECLARING, RELAYING, handed_on, relayed
+from torchlint.facts.code.tree import is_none
 from torchlint.facts.values import engines, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.annotations import is_typed_dict
@@ -31,7 +32,7 @@ from torchlint.facts.values.containers import (
     plain,
 )
 from torchlint.facts.values.generated import tokens
-from torchlint.facts.values.handed import returned_at, tree_of
+from torchlint.facts.values.handed import declared, returned_at, tree_of
 from torchlint.facts.values.join import (
     HOST,
     NDARRAY,
@@ -124,7 +125,9 @@ class CallValues:
                 return wrapped
         if _tokenizes(node):
             return self.ask.guess(HOST)
-        if node.args and (name in HANDING or name in RELAYING or self._configured(facts, node.func)):
+        if (given := handed_on(name, node)) is not None:
+            return declared(self.ask, facts, node, given) if name in DECLARING else self.ask.value(facts, given)
+        if node.args and (name in RELAYING or self._configured(facts, node.func)):
             return self.ask.value(facts, node.args[0])
         if (inner := relayed(project, node.func)) is not None:
             callee = self.ask.value(facts, inner)
@@ -389,7 +392,7 @@ class CallValues:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
         if callee.name == _ANY_MODULE and any(keyword.arg is None for keyword in node.keywords):
             return UNKNOWN  # a model that takes a whole batch by name gives an output with names, too
-        return join(self._called_one(callee, name) for name in callee.name.split("|"))
+        return joined(self.ask.project, (self._called_one(callee, name) for name in callee.name.split("|")))
 
     def _called_one(self, callee: Value, name: str) -> Value | None:
         project, kind = self.ask.project, callee.kind
@@ -478,8 +481,7 @@ def _tokenizes(call: ast.Call) -> bool:
 
 def _gives(function: Scope) -> bool:
     """Whether a function returns something somewhere, whatever it promises."""
-    given = (each.value for each in function.returns)
-    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in given)
+    return not all(map(is_none, function.results))
 
 
 def _as_promised(promised: Value, given: Value) -> Value:
@@ -494,6 +496,5 @@ def _as_promised(promised: Value, given: Value) -> Value:
 
 def _filled(source: Value, method: Scope) -> int:
     """How many leading parameters a call of a method fills by what it is called on."""
-    if "staticmethod" in method.decorator_names:
-        return 0
-    return 0 if source.kind is Kind.CLASS and "classmethod" not in method.decorator_names else 1
+    names = method.decorator_names
+    return int("staticmethod" not in names and (source.kind is not Kind.CLASS or "classmethod" in names))

@@ -40,6 +40,8 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
         if argument is not None and any(tree_of(ask.project, function.file, each) for each in function.results):
             return argument if argument.kind is Kind.INSTANCE else UNKNOWN
         return argument if argument is None or _as_it_came(function) else _reshaped(argument)
+    if result is not None and "|" in result.name and result.kind in (Kind.FUNCTION, Kind.CLASS):
+        result = replace(result, name=_named_by(function, caller, result.name))
     registered = result is not None and (result == UNKNOWN or result.kind in (Kind.FUNCTION, Kind.CLASS))
     if registered and cls and function.method_of is not None and function.method_of.dotted != cls:
         found = _looked_up(ask, function, cls)
@@ -53,6 +55,25 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     if where is None:
         return None
     return replace(result, device=where, pinned=None) if where is Device.CPU else result
+
+
+def declared(ask: Ask, facts: FileFacts, call: ast.Call, given: ast.expr) -> Value | None:
+    """Return what ``cast(T, x)`` gives: what is known of it, or what its type promises, as an annotation does."""
+    known = ask.value(facts, given)
+    if known is None or (known.known and not (known.kind is Kind.MODULE and not known.name)):
+        return known
+    promised = ask.annotations.read(facts, call.args[0])
+    return promised if promised.known and known.kind in (Kind.UNKNOWN, promised.kind) else known
+
+
+def _named_by(function: Scope, caller: Caller, names: str) -> str:
+    """Those of several functions or classes that a literal names which one call passes: ``load(package, "Agent")``.
+
+    All of them where it passes no such literal.
+    """
+    given = (passed(function, each, caller) for each in function.params)
+    texts = {each.value for each in given if isinstance(each, ast.Constant)}
+    return "|".join(each for each in names.split("|") if each.rpartition(".")[2] in texts) or names
 
 
 def _looked_up(ask: Ask, function: Scope, cls: str) -> Value | None:

@@ -15,8 +15,8 @@ PARTIAL = "functools.partial"
 STARRED = "*"
 """Key of a partial whose arguments are not all written out."""
 
-_MOST_CLASSES = 8
-_MOST_FUNCTIONS = 32  # a registry of losses holds more of them than a variable holds classes
+_MOST_OBJECTS = 8
+_MOST_LISTED = 32  # a registry lists more functions or classes than a variable holds objects of different classes
 _DEEPEST = 20
 TENSOR = Value(Kind.TENSOR)
 NDARRAY = Value(Kind.NDARRAY)
@@ -103,7 +103,7 @@ def _meet(one: Value, other: Value) -> Value:
     name = one.name if one.name == other.name else ""
     if not name and one.kind in CALLABLE and one.name and other.name:
         names = sorted({*one.name.split("|"), *other.name.split("|")})
-        most = _MOST_FUNCTIONS if one.kind is Kind.FUNCTION else _MOST_CLASSES
+        most = _MOST_LISTED if one.kind in (Kind.FUNCTION, Kind.CLASS) else _MOST_OBJECTS
         name = "|".join(names) if len(names) <= most else ""
     if not name and one.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE):
         return UNKNOWN
@@ -204,9 +204,10 @@ def completed(known: Value | None, seen: Value) -> Value:
 def contents(known: Value, promised: Value) -> tuple[Value, ...]:
     """Return the items of a container.
 
-    Promised items count where it shows none, or is a list of elements of unknown kind.
+    Promised items count where it shows none, or is a list of elements of unknown kind, or of ``None`` alone.
     """
-    shown = known.element.known if known.kind is Kind.LIST else bool(known.items)
+    element = known.element
+    shown = element.known and element.kind is not Kind.NONE if known.kind is Kind.LIST else bool(known.items)
     return known.items if shown or promised.kind is not known.kind else promised.items or known.items
 
 
