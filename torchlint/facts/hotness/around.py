@@ -35,6 +35,21 @@ def runs_each_time(node: ast.AST, child: ast.AST) -> TypeGuard[ast.For | ast.Asy
     return isinstance(node, LOOPS) and (child in node.body or (isinstance(node, ast.While) and child is node.test))
 
 
+def tested_before(node: ast.AST, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests that a node asks before it runs a child, each with the truth value that it then has.
+
+    The test of a branching, and the operands before one of ``and`` or ``or``.
+    """
+    match node:
+        case ast.If(test=test, body=body) if child is not test:
+            yield test, child in body
+        case ast.IfExp(test=test, body=body) if child is not test:
+            yield test, child is body
+        case ast.BoolOp(op=op, values=values):
+            for part in takewhile(lambda each: each is not child, values):
+                yield part, isinstance(op, ast.And)
+
+
 def enclosing_loop(facts: FileFacts, node: ast.AST, scope: Scope) -> ast.AST | None:
     """Return the innermost loop of the same function that runs a node in its body."""
     for child, current in facts.climb(node):

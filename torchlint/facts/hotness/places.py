@@ -13,7 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import is_none
-from torchlint.facts.hotness.around import enclosing_loop, runs_each_time
+from torchlint.facts.hotness.around import enclosing_loop, runs_each_time, tested_before
 from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag
@@ -349,13 +349,12 @@ class Places:
                 learns |= held
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)
-                if isinstance(current, (ast.If, ast.IfExp)) and child is not current.test:
-                    truth = _is_body(current, child)
+                for test, truth in tested_before(current, child):
                     if not updating:
-                        local.turn(_picked(self.guards, current.test, facts, truth), current)
-                    local.choices += choices(self.project, facts, current.test, truth)
-                    local.hold(self._flagged(facts, current.test, truth, updating), current)
-                elif isinstance(current, (ast.If, ast.IfExp)):
+                        local.turn(_picked(self.guards, test, facts, truth), current)
+                    local.choices += choices(self.project, facts, test, truth)
+                    local.hold(self._flagged(facts, test, truth, updating), current)
+                if isinstance(current, (ast.If, ast.IfExp)) and child is current.test:
                     local.hold(self._constant(facts, current.test), current)
             child, current = current, facts.parent.get(current)
         if scope in self.roots.functions:
@@ -402,8 +401,7 @@ class Places:
         elif isinstance(node, ast.IfExp):
             return guards.bound(node.test, facts, child is node.body) if child is not node.test else None
         elif isinstance(node, ast.BoolOp):  # ``self.debug and check()``
-            index = next(i for i, part in enumerate(node.values) if part is child)
-            return least(*(guards.bound(each, facts, isinstance(node.op, ast.And)) for each in node.values[:index]))
+            return least(*(guards.bound(test, facts, truth) for test, truth in tested_before(node, child)))
         elif isinstance(node, (ast.ExceptHandler, ast.Raise)) or (isinstance(node, ast.Assert) and child is node.msg):
             return guards.of(ERROR)
         return None
@@ -442,11 +440,6 @@ def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> 
         first = isinstance(parent, COMPREHENSIONS) and parent.generators[0] is node
         return first and child is not node.iter
     return isinstance(node, COMPREHENSIONS) and child is not node.generators[0]
-
-
-def _is_body(branching: ast.If | ast.IfExp, child: ast.AST) -> bool:
-    """Whether a child of a branching runs when its test is true."""
-    return child in branching.body if isinstance(branching, ast.If) else child is branching.body
 
 
 def _is_for_empty(branching: ast.If | ast.IfExp, child: ast.AST, facts: FileFacts) -> bool:
