@@ -15,6 +15,7 @@ from torchlint.models import Word
 from torchlint.rule import Device, Kind, Value
 
 _MASK = Word("mask")
+_END = Word("end of an episode")
 
 
 def tensor_indices(values: Values, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
@@ -27,7 +28,10 @@ def tensor_indices(values: Values, facts: FileFacts, node: ast.Subscript) -> Ite
 
 
 def as_index(values: Values, facts: FileFacts, part: ast.expr) -> Value:
-    """Return what is known of a part of an index; a tensor of unknown dtype with the name of a mask counts as one."""
+    """Return what is known of a part of an index; a tensor of unknown dtype with the name of a mask counts as one.
+
+    So does one of the flags that say where an episode is over: numbers of that name would pick the first two rows.
+    """
     value = values.of(facts, part)
     if value.kind is Kind.TENSOR and _is_called_mask(part, value):
         return values.guess(replace(value, dtype="bool"), value)
@@ -35,7 +39,16 @@ def as_index(values: Values, facts: FileFacts, part: ast.expr) -> Value:
 
 
 def _is_called_mask(index: ast.expr, value: Value) -> bool:
-    return value.dtype is None and isinstance(index, (ast.Name, ast.Attribute)) and _MASK.fits(last_name(index))
+    if value.dtype is not None:
+        return False
+    match index:
+        case ast.Name() | ast.Attribute():
+            name = last_name(index)
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            pass
+        case _:
+            return False
+    return _MASK.fits(name) or _END.fits(name.rpartition("_")[2])  # `done_envs` may be the numbers of some
 
 
 def tensor_bounds(
