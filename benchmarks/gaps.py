@@ -46,6 +46,7 @@ NAME = re.compile(r"\b(runs|makes|call of|in|of) [\w.<>]+")
 CONDITION = re.compile(r": (if|elif|while|for|assert) .*", re.DOTALL)
 Key = tuple[str, str, int]
 """The code of a finding, its file and row."""
+Nodes = list[tuple[FileFacts, ast.expr]]
 
 
 class HotEverywhere(Heat):
@@ -64,23 +65,28 @@ class HotEverywhere(Heat):
 
 
 class AllTensors(Values):
-    """Values of a project in which what is unknown is a tensor on an accelerator; ``note`` is told of each."""
+    """Values of a project in which what is unknown is a tensor on an accelerator."""
 
     __slots__ = ()
 
     def of(self, facts: FileFacts, node: ast.expr) -> Value:
         """Return what is known of an expression, or the tensor."""
         found = Values.of(self, facts, node)
-        if found.kind is not Kind.UNKNOWN or self.project.qualified(facts, node) is not None:
-            return found
+        known = found.kind is not Kind.UNKNOWN or self.project.qualified(facts, node) is not None
+        return found if known else SUPPOSED
+
+
+@dataclass
+class Asked:
+    """The unknown expressions that rules asked about since the last site."""
+
+    nodes: list[tuple[FileFacts, ast.expr]] = field(default_factory=list)
+
+    def note(self, facts: FileFacts, node: ast.expr, value: Value) -> None:
+        """Keep an expression of which nothing is known; what is called is no tensor."""
         parent = facts.parent.get(node)
-        if not isinstance(parent, ast.Call) or parent.func is not node:
-            ASKED.append((facts, node))
-        return SUPPOSED
-
-
-ASKED: list[tuple[FileFacts, ast.expr]] = []
-"""The unknown expressions that were asked about since the last site."""
+        if value.kind is Kind.UNKNOWN and not (isinstance(parent, ast.Call) and parent.func is node):
+            self.nodes.append((facts, node))
 
 
 @dataclass
@@ -108,16 +114,16 @@ def units_of(folder: Path) -> Iterator[Unit]:
         unit.forget()
 
 
-def found_in(unit: Unit, analyses: Analyses) -> Iterator[tuple[Finding, FileFacts, list[tuple[FileFacts, ast.expr]]]]:
+def found_in(unit: Unit, analyses: Analyses, asked: Asked) -> Iterator[tuple[Finding, FileFacts, Nodes]]:
     """Yield what the default rules say with these facts, each with the unknown expressions asked about there."""
     for name, target in unit.targets.items():
         facts = analyses[Project].files.get(inner_name(name))
         if facts is None:
             continue
-        ASKED.clear()
+        asked.nodes.clear()
         for drafts in target.scope.without_fixes.by_site(analyses, facts):
-            yield from ((draft.finding, facts, list(ASKED)) for draft in drafts if target.shown(draft.finding))
-            ASKED.clear()
+            yield from ((draft.finding, facts, [*asked.nodes]) for draft in drafts if target.shown(draft.finding))
+            asked.nodes.clear()
 
 
 def key_of(finding: Finding) -> Key:
@@ -125,15 +131,18 @@ def key_of(finding: Finding) -> Key:
     return finding.code, finding.path, finding.start.row
 
 
-def cold(analyses: Analyses) -> Analyses:
+def cold(analyses: Analyses, _: Asked) -> Analyses:
     """Return the facts of a project in which all code is hot."""
     return analyses.supposing(Heat, lambda heat: as_class(heat, HotEverywhere), "hot everywhere")
 
 
-def unknown(analyses: Analyses) -> Analyses:
+def unknown(analyses: Analyses, asked: Asked) -> Analyses:
     """Return the facts of a project in which all that is unknown is a tensor."""
-    change = "all unknown values are tensors"
-    return analyses.supposing(Values, lambda values: as_class(values, AllTensors), change, keeping=(CallGraph, Heat))
+
+    def change(values: Values) -> Values:
+        return as_class(values.noting(asked.note), AllTensors)
+
+    return analyses.supposing(Values, change, "all unknown values are tensors", keeping=(CallGraph, Heat))
 
 
 def why_cold(analyses: Analyses, facts: FileFacts, finding: Finding) -> Iterator[str]:
@@ -192,21 +201,21 @@ def _made_by(node: ast.expr, name: str | None) -> str:
 
 def gaps(
     folder: Path,
-    suppose: Callable[[Analyses], Analyses],
-    causes: Callable[[Analyses, FileFacts, Finding, list[tuple[FileFacts, ast.expr]]], Iterator[str]],
+    suppose: Callable[[Analyses, Asked], Analyses],
+    causes: Callable[[Analyses, FileFacts, Finding, Nodes], Iterator[str]],
     found: dict[str, Gap],
 ) -> None:
     """Add what the supposition brings up in one project."""
     for unit in units_of(folder):
-        analyses = unit.analyses()
-        known = {key_of(finding) for finding, _, _ in found_in(unit, analyses)}
-        for finding, facts, asked in found_in(unit, suppose(analyses)):
-            if key_of(finding) in known or (asked and finding.code in TESTS):
+        analyses, asked = unit.analyses(), Asked()
+        known = {key_of(finding) for finding, _, _ in found_in(unit, analyses, asked)}
+        for finding, facts, nodes in found_in(unit, suppose(analyses, asked), asked):
+            if key_of(finding) in known or (nodes and finding.code in TESTS):
                 continue
             known.add(key_of(finding))
             text = facts.source.text.splitlines()[finding.start.row - 1].strip()
             line = f"{finding.code} {folder.name}/{finding.path}:{finding.start.row} {text[:90]}"
-            for cause in set(causes(analyses, facts, finding, asked)):
+            for cause in set(causes(analyses, facts, finding, nodes)):
                 found[cause].lines.append(line)
                 found[cause].projects.add(folder.name)
 
@@ -227,8 +236,8 @@ def main() -> None:
             gaps(
                 folder.resolve(),
                 unknown,
-                lambda analyses, _facts, _finding, asked: (
-                    cause for facts, node in asked for cause in origins(analyses, facts, node)
+                lambda analyses, _facts, _finding, nodes: (
+                    cause for facts, node in nodes for cause in origins(analyses, facts, node)
                 ),
                 found,
             )

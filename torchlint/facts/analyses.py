@@ -89,7 +89,8 @@ class Analyses:
         What rests on that fact is built again when asked for.
 
         What does not rest on it is shared, and so are the facts to be kept and what rests on them alone. ``why``
-        names the change: a fact may be changed for several reasons, each made once.
+        names the change: a fact may be changed for several reasons, each made once. What ``change`` returns may be of a
+        class that derives from that of the fact.
         """
         found = self._supposed.get((kind, why))
         if found is None:
