@@ -64,7 +64,7 @@ def train(agent, env):
 
 
 torch.manual_seed(0)
-train(Agent(), Env())
+train(Agent(float(os.environ.get("STRICT", "0"))), Env())
 """
 
 

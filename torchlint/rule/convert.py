@@ -266,8 +266,10 @@ def beneath(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[Link]]:
 
 
 def device_named(site: Site, node: cst.BaseExpression) -> Device:
-    """Return the device that an expression names, also one that ``conversion`` wrote for ``.cuda()`` and ``.cpu()``."""
+    """Return the device that an expression names, also one that ``conversion`` wrote: ``"cuda"``, ``x.device``."""
     match node:
+        case cst.Attribute(value=tensor, attr=cst.Name(value="device")) if site.values.of(tensor).kind is Kind.TENSOR:
+            return site.values.of(tensor).device
         case cst.SimpleString(value='"cuda"'):
             return Device.CUDA
         case cst.SimpleString(value='"cpu"'):
