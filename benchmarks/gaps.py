@@ -6,7 +6,7 @@
 
 Most of what is listed is no smell: set-up code is cold, and an unknown value is seldom a tensor. What is read off is
 the few causes that hide many lines, across projects: a call that no edge leads through, a function of a library
-without a row. ``--lines N`` shows so many lines of each cause, ``--most N`` so many causes.
+without a row. ``--most`` limits how many causes are shown, ``--lines`` how many lines of each.
 """
 
 from __future__ import annotations
@@ -151,12 +151,12 @@ def why_cold(analyses: Analyses, facts: FileFacts, finding: Finding) -> Iterator
     nodes = [stmt for stmt in facts.places if stmt.lineno <= row <= (stmt.end_lineno or stmt.lineno)]
     if not nodes:
         return
-    told = explain(analyses[Heat], facts, max(nodes, key=lambda stmt: stmt.lineno))
-    if told.reasons:
-        yield general(told.reasons[0])
+    why = explain(analyses[Heat], facts, max(nodes, key=lambda stmt: stmt.lineno))
+    if why.reasons:
+        yield general(why.reasons[0])
     else:
-        limits = [limit.guard for way in told.ways for limit in way.limits]
-        yield f"runs once per {told.frequency.name.lower()}" + (f": {limits[-1]}" if limits else "")
+        limits = [limit.guard for way in why.ways for limit in way.limits]
+        yield f"runs once per {why.frequency.name.lower()}" + (f": {limits[-1]}" if limits else "")
 
 
 def general(reason: str) -> str:

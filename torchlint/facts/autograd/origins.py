@@ -51,8 +51,8 @@ class ModuleOrigin:
 
     @property
     def deep(self) -> bool:
-        """Whether its access path is as long as any is followed: only what contains itself has longer ones."""
-        return len(self.path) >= MOST_KEYS
+        """Whether its access path is longer than any that is followed: only what contains itself has such ones."""
+        return len(self.path) > MOST_KEYS
 
 
 Origins = frozenset[ModuleOrigin]
@@ -201,7 +201,7 @@ class Tracer(Fact):
         if node.attr in ("module", "unwrapped"):
             return base  # of a wrapper for data parallel training
         value = self.values.of(facts, node.value)
-        found: set[ModuleOrigin] = {origin.part(node.attr) for origin in base if not origin.deep}
+        found = set(_parts(base, node.attr))
         if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name:
             for cls in value.name.split("|"):
                 found.update(self._aliases(cls, node.attr))
@@ -224,7 +224,7 @@ class Tracer(Fact):
     def _item(self, facts: FileFacts, node: ast.Subscript) -> Origins:
         base = self.of(facts, node.value)
         if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, (str, int)):
-            return frozenset(origin.part(f"[{node.slice.value}]") for origin in base if not origin.deep)
+            return frozenset(_parts(base, f"[{node.slice.value}]"))
         return base
 
     # calls ----------------------------------------------------------------------------------------------------------
@@ -276,6 +276,11 @@ class Tracer(Fact):
         for step in origin.path[:cut]:
             names = [part for name in names if name for part in self.values.attribute(name, step).name.split("|")]
         return [name for name in names if name in self.project.classes]
+
+
+def _parts(base: Origins, name: str) -> Iterator[ModuleOrigin]:
+    """The origins of an attribute or key of a module, as far as access paths are followed."""
+    return (part for origin in base if not (part := origin.part(name)).deep)
 
 
 def _wraps(node: ast.expr) -> bool:

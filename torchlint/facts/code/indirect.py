@@ -202,24 +202,23 @@ class _CalleeFinder:
 
     def _framework(self, facts: FileFacts, call: ast.Call) -> dict[str, protocols.EntryPoint]:
         """The arguments of a call that a framework calls again and again."""
-        if (cls := self._initialised(facts, call)) is not None:
+        name = self.project.qualified(facts, call.func)
+        if (cls := self._initialised(facts, call, name)) is not None:
             found: dict[str, protocols.EntryPoint] = {}
             for base in reversed(self.project.ancestry(cls)):
                 found |= protocols.given(base)
             return found
-        name = self.project.qualified(facts, call.func)
         if name is None and isinstance(call.func, ast.Name):
             name = self._made_by(facts, call.func)
         if name is None and isinstance(call.func, ast.Attribute):
             name = f".{call.func.attr}"
         return dict(protocols.given(name)) if name and "." in name else {}
 
-    def _initialised(self, facts: FileFacts, call: ast.Call) -> str | None:
+    def _initialised(self, facts: FileFacts, call: ast.Call, name: str | None) -> str | None:
         """The class of the project that a call makes an object of, or hands on to its bases: ``super().__init__()``."""
         if is_base_constructor(call):
             owner = facts.scope_of(call).function.method_of
             return owner.dotted if owner is not None else None
-        name = self.project.qualified(facts, call.func)
         return name if name in self.project.classes else None
 
     def _made_by(self, facts: FileFacts, node: ast.Name) -> str | None:

@@ -114,8 +114,8 @@ class Attributes:
 
     def _declared(self, stores: Iterable[AttributeStore]) -> Value:
         """What the annotations of an attribute promise: ``self.net: Policy``, with what a file of settings makes."""
-        told = ((store.scope.file, store.binding.annotation) for store in stores)
-        return join(self.ask.annotations.read(file, each) for file, each in told if each is not None) or UNKNOWN
+        annotated = ((store.scope.file, store.binding.annotation) for store in stores)
+        return join(self.ask.annotations.read(file, each) for file, each in annotated if each is not None) or UNKNOWN
 
     def floor(self, question: Question) -> Value | None:
         """Return the kind of a list or dict whose elements are computed from its own, so that nothing else is known.
@@ -379,10 +379,8 @@ class Attributes:
         """A tensor that a dict holds under a computed key: on the host where others are, and none is elsewhere."""
         if element.kind is not Kind.TENSOR or element.device is not Device.UNKNOWN:
             return element
-        devices = {each.device for each in held if each is not None}
-        return (
-            self.ask.guess(replace(element, device=Device.CPU)) if devices == {Device.CPU, Device.UNKNOWN} else element
-        )
+        on_host = {each.device for each in held if each is not None} == {Device.CPU, Device.UNKNOWN}
+        return self.ask.guess(replace(element, device=Device.CPU)) if on_host else element
 
     def _handed(self, facts: FileFacts, node: ast.expr, cls: str) -> list[Value | None]:
         """What is stored; of a parameter that callers give several things what each of them gives.
