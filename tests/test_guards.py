@@ -34,6 +34,7 @@ BODIES = {
         "if x:\n{}\nprint('[DEBUG] small')",
         "if x:\n{}\nself.log_warning(x)",
         "if x.any():\n{}\nprint(x)",
+        "if not (x > 0).all():\n{}\nprint(x)",
         "if not x.any():\nreturn\n<{}\nprint(x)",
     ),
     "debug flag": ("if self.debug:\n{}", "if not self.verbose:\nreturn\n<{}", "self.debug and {}"),

@@ -35,6 +35,7 @@ _METHODS = method_names(moves=True)
 _CREATORS = function_names("torch", makes="data")
 _WRAPPERS = frozenset({"numpy.array", "numpy.asarray", "numpy.squeeze", "builtins.float", "builtins.int"})
 _SAME_ROWS = frozenset({"numpy", "tolist", "detach", "float", "long", "int", "bool"})
+_THERE = frozenset({Device.CUDA, Device.EITHER})
 _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
@@ -262,7 +263,12 @@ def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     func = call.func
     if site.names.of(func) in _CREATORS:
         device, source = keyword_of(call, "device"), site.calls.argument(call, 0, "data")
-        return source if device is not None and site.values.of(device).device is not Device.CPU else None
+        if source is None or device is None:
+            return None
+        given = site.values.of(source)
+        if given.kind is Kind.TENSOR and given.device is not Device.CPU:
+            return None  # it may lie there
+        return source if site.values.of(device).device is not Device.CPU else None
     if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS:
         return None
     known = site.values.of(func.value)
@@ -276,7 +282,7 @@ def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     value = site.values.of(target) if target is not None else None
     if value is None or value.kind not in (Kind.DEVICE, Kind.STRING) or value.device is Device.CPU:
         return None
-    return None if known.device is Device.CUDA or _is_computed(site, func.value) else func.value
+    return None if known.device in _THERE or _is_computed(site, func.value) else func.value
 
 
 def _is_computed(site: Site, source: cst.BaseExpression) -> bool:

@@ -29,7 +29,16 @@ def reads(site: Site, node: cst.CSTNode) -> bool:
         # A text is not an element of a tensor: what it is looked for in is a mapping, the output of a model.
         sought = site.values.of(node.left).kind is not Kind.STRING
         return sought and on_device(site, node.comparisons[0].comparator)
-    return on_device(site, node)
+    return on_device(site, node) and not _compares_on_host(site, node)
+
+
+def _compares_on_host(site: Site, node: cst.CSTNode) -> bool:
+    """Whether a tensor of the host is compared with what is unknown: a setting, more often than a device's number."""
+    if not isinstance(node, cst.Comparison):
+        return False
+    sides = [site.values.of(side) for side in (node.left, *(target.comparator for target in node.comparisons))]
+    tensors = [side for side in sides if side.kind is Kind.TENSOR]
+    return bool(tensors) and all(side.device is Device.CPU for side in tensors)
 
 
 def leaves_of(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -245,6 +245,7 @@ def _reads_values(site: Site, test: cst.BaseExpression) -> bool:
     if isinstance(test, cst.Comparison):
         operands = [test.left, *(target.comparator for target in test.comparisons)]
         by_value = not any(isinstance(t.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for t in test.comparisons)
+        by_value = by_value and not any(site.values.of(operand).kind is Kind.NONE for operand in operands)
         return by_value and any(_is_tensor(site, _without_item(operand)) for operand in operands)
     if isinstance(test, cst.Call) and site.names.of(test.func) in _REDUCTIONS:
         return True

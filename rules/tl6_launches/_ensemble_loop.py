@@ -6,27 +6,113 @@ import ast
 from collections.abc import Callable, Iterator
 
 from torchlint import cst
+from torchlint.facts.code.alike import alike
+from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.nesting import LoopNode, around
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import is_none, walk
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.finders import Finder
-from torchlint.facts.loops.batching import Batching
+from torchlint.facts.loops.batching import texts
+from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.rule import Kind
 from torchlint.rule.site import Site
+
+_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.modules.container.ModuleList"})
+_SEVERAL = 3  # networks that are written one by one
+_Made = tuple[FileFacts, ast.Call]
 
 
 def ensemble(site: Site, call: cst.Call) -> bool:
     """Return whether a call runs one of several networks built alike (``q`` of ``self.qs``), another in each round."""
     twin = site.expression(call)
-    return isinstance(twin, ast.Call) and site.fact(Batching).ensemble(site.file, twin)
+    return isinstance(twin, ast.Call) and site.fact(Ensembles).runs(site.file, twin)
 
 
 @dataclass(eq=False, slots=True)
 class Ensembles(Finder):
     """Finds calls in loops that run one of several networks built alike."""
 
-    batching: Batching
+    project: Project
+    values: Values
+    sources: Sources
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """Yield the calls."""
         calls = (call for scope in file.scopes for call in scope.calls)
         named = (call for call in calls if isinstance(call.func, (ast.Name, ast.Subscript)))
-        return (call for call in named if wanted(call) and self.batching.ensemble(file, call))
+        return (call for call in named if wanted(call) and self.runs(file, call))
+
+    def runs(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether a call runs one of several networks built alike, another in each round, on the same input."""
+        func, loop = call.func, next(iter(around(facts, call)), None)
+        if loop is None or isinstance(loop, ast.While) or not call.args:
+            return False
+        bound = set(_bound(loop))
+        if any(text in bound for part in call.args for text in texts(part)):
+            return False
+        if any(self._is_output(facts, part) for part in call.args):
+            return False  # heads on the features of one network
+        if isinstance(func, ast.Subscript):
+            return not isinstance(func.slice, (ast.Constant, ast.Slice)) and self._alike(facts, func.value)
+        if not isinstance(func, ast.Name):
+            return False
+        over = self.sources.looped(facts, func)
+        return over is not None and self._alike(facts, over)
+
+    def _is_output(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a name was set to what another network gives, in the same function."""
+        if not isinstance(node, ast.Name):
+            return False
+        values = (binding.value for binding in self.project.reaching(facts, node).bindings)
+        calls = (value for value in values if isinstance(value, ast.Call))
+        return any(self.values.of(facts, call.func).kind is Kind.MODULE for call in calls)
+
+    def _alike(self, facts: FileFacts, over: ast.expr) -> bool:
+        """Whether an attribute holds networks that one expression makes again and again, or several that are alike."""
+        if not isinstance(over, ast.Attribute):
+            return False
+        ends = ValueFlow(self._makers, None).ends(facts, over, None)
+        made = [each for each in ends if each is not None]
+        if not made or len(made) < len(ends) or not all(alike(made[0][1], call) for _, call in made):
+            return False
+        return len(made) >= _SEVERAL or any(_is_repeated(file, call) for file, call in made)
+
+    def _makers(self, spot: Spot) -> Iterator[Spot | _Made | None]:
+        """One step backward from a list to the calls that make its elements; ``None``: what makes them is not seen."""
+        node = spot.node
+        if isinstance(node, ast.Call) and not spot.path:
+            yield spot.facts, node
+        elif isinstance(node, ast.Call) and self.project.qualified(spot.facts, node.func) in _LISTS and node.args:
+            yield spot.same(node.args[0], Label.ELEMENT)
+        elif isinstance(node, ast.BinOp):
+            parts = [part for part in (node.left, node.right) if self.values.of(spot.facts, part).kind is Kind.LIST]
+            yield from (spot.at(part, *spot.path) for part in parts)
+        elif not is_none(node):
+            found = False
+            for source in self.sources.of(spot):
+                found = True
+                yield source if isinstance(source, Spot) else None
+            if not found and not (spot.path and isinstance(node, ast.List) and not node.elts):
+                yield None
+
+
+def _is_repeated(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a loop or comprehension runs a call again and again, and what it gives is the same for each round."""
+    loop = next(iter(around(facts, call)), None)
+    if loop is None or isinstance(loop, ast.While):
+        return False
+    targets = [loop.target] if isinstance(loop, (ast.For, ast.AsyncFor)) else [g.target for g in loop.generators]
+    bound = {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
+    return not bound & {part.id for part in walk(call) if isinstance(part, ast.Name)}
+
+
+def _bound(loop: LoopNode) -> Iterator[str]:
+    """The names that a loop binds in its head and in its body."""
+    for part in walk(loop):
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+            yield dotted(part)

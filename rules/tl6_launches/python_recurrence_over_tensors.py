@@ -24,7 +24,7 @@ _REST = (
 )
 
 _WORTH = 3
-"""A loop over one rollout is worth a change from as many operations on that need no earlier round."""
+"""A loop over the rows of one rollout is worth a change from as many operations on that need no earlier round."""
 
 _HEAD = """\
 import torch
@@ -156,7 +156,8 @@ class PythonRecurrenceOverTensors(Rule):
         if picked is None:
             return
         seldom = site.hot.here.frequency < Frequency.UPDATE
-        if seldom and (not picked.carried or picked.ahead < _WORTH):
+        worth = picked.single or picked.ahead >= _WORTH
+        if seldom and not (picked.carried and worth):
             return
         if not picked.carried:
             yield Report(loop.iter, _REST if picked.rest else _ALONE)

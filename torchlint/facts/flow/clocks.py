@@ -20,6 +20,8 @@ from torchlint.rule import Device, Frequency, Kind
 CLOCKS = function_names(clock="wall")
 _WAITING = method_names(waits=("reads", "queue"))
 _QUEUING = frozenset({"backward", "copy_", "lerp_", "mul_", "add_", "sub_", "div_"})
+_MAKING = function_names("torch", makes="data")
+_MOVING = method_names(moves=True)
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.print", "builtins.str"})
 _HARMLESS = ("builtins.", "time.", "math.", "random.", "os.", "collections.", "itertools.", "logging.", "tqdm.")
 _DEPTH = 4
@@ -232,8 +234,10 @@ class Clocks(Fact):
             return self._called(call, targets, depth)
         if method in _QUEUING or self._steps(facts, func):
             return ast.unparse(call)
+        if method == "step" and "sched" in dotted(func).lower():
+            return NOTHING  # of learning rates
         if name.startswith("torch.") or self._is_tensor(facts, func):
-            return self._torch(facts, call)
+            return WAITS if self._uploads(facts, call) else self._torch(facts, call)
         if name.startswith(_HARMLESS):
             return self._harmless(facts, call, name)
         if method in ("zero_grad", "append", "train", "eval", "parameters", "sample", "extend", "add", "get"):
@@ -257,6 +261,18 @@ class Clocks(Fact):
         tensors = [values.of(facts, node) for node in given]
         queued = any(value.kind is Kind.TENSOR and value.device is not Device.CPU for value in tensors)
         return ast.unparse(call) if queued else NOTHING
+
+    def _uploads(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether data of the host are copied to a device, which waits for what the device was given before."""
+        values, func = self.autograd.values, call.func
+        if values.of(facts, call).device is Device.CPU or any(word.arg == "non_blocking" for word in call.keywords):
+            return False
+        if self.autograd.project.qualified(facts, func) in _MAKING:
+            told = any(word.arg == "device" for word in call.keywords)
+            return told and bool(call.args) and values.of(facts, call.args[0]).is_data
+        if not isinstance(func, ast.Attribute) or func.attr not in _MOVING:
+            return False
+        return values.of(facts, func.value).device is Device.CPU
 
     def _harmless(self, facts: FileFacts, call: ast.Call, name: str) -> str:
         """A function of Python: it waits where it reads a tensor."""

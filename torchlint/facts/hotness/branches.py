@@ -15,6 +15,7 @@ from torchlint.models import Word, last_names, method_names
 _ALARM = Word("start of a warning")
 _ADDING = method_names("list", adds="element")
 _ANY = frozenset({"any"})
+_ALL = frozenset({"all"})
 _SETS_UP = Word("set-up")
 _RENDERS = Word("drawing of frames")
 _ACTS = method_names(environment="acts")
@@ -139,8 +140,11 @@ def warns(block: Sequence[ast.stmt]) -> bool:
 
 
 def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """Return whether a branch prints for bad values among many: ``if bad.any(): print(...)``."""
-    return test is not None and tests_for(test, _ANY) and _prints(block)
+    """Return whether a branch prints for bad values among many: ``if bad.any()``, ``if not good.all(): print(...)``."""
+    if test is None or not _prints(block):
+        return False
+    fails = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and tests_for(test.operand, _ALL)
+    return fails or tests_for(test, _ANY)
 
 
 def fills_empty(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:

@@ -1,4 +1,4 @@
-"""Calls of networks in loops that could be one call: on all rounds at once, or of all members of an ensemble."""
+"""Calls of networks in loops that could be one call, on all rounds at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.nesting import LoopNode, around, inside, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, walk
-from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.state.effects import PARAMETERS, Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -21,7 +20,6 @@ from torchlint.rule import Kind
 _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
 _ENDING = (ast.Break, ast.Continue)
 _LIVE = frozenset({"step", "reset", "backward", "send", "recv", "render", "update", "zero_grad", "learn"})
-_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.modules.container.ModuleList", "builtins.list"})
 
 
 @dataclass(eq=False, slots=True)
@@ -31,7 +29,6 @@ class Batching(Fact):
     project: Project
     values: Values
     sides: Sides
-    sources: Sources
 
     def batchable(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether no result of a call reaches its arguments in later rounds of the loop.
@@ -66,7 +63,7 @@ class Batching(Fact):
         given = {
             text
             for node in [*call.args, *(keyword.value for keyword in call.keywords), call.func]
-            for text in _texts(node)
+            for text in texts(node)
         }
         own = set(_own_places(loop))
         if given & reached <= own:  # what a place of the round holds may still come from what goes round
@@ -105,7 +102,7 @@ class Batching(Fact):
             for stmt in statements:
                 own = [part for part in _own_parts(stmt) if part is not None]
                 nodes = [node for part in own for node in walk(part)]
-                if call in nodes or any(text in reached for part in own for text in _texts(part)):
+                if call in nodes or any(text in reached for part in own for text in texts(part)):
                     reached.update(self._set_by(facts, stmt, nodes, call))
             if len(reached) == before:
                 return reached
@@ -125,51 +122,6 @@ class Batching(Fact):
                     yield _text(node.func.value)
 
     # ensembles ------------------------------------------------------------------------------------------------------
-
-    def ensemble(self, facts: FileFacts, call: ast.Call) -> bool:
-        """Return whether a call runs one of several networks built alike, another in each round, on the same input."""
-        func, loop = call.func, next(iter(around(facts, call)), None)
-        if loop is None or isinstance(loop, ast.While) or not call.args:
-            return False
-        bound = set(_bound(loop))
-        if any(text in bound for part in call.args for text in _texts(part)):
-            return False
-        if any(self._is_output(facts, part) for part in call.args):
-            return False  # heads on the features of one network
-        if isinstance(func, ast.Subscript):
-            return not isinstance(func.slice, (ast.Constant, ast.Slice)) and self._alike(facts, func.value)
-        if not isinstance(func, ast.Name):
-            return False
-        over = self.sources.looped(facts, func)
-        return over is not None and self._alike(facts, over)
-
-    def _is_output(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a name was set to what another network gives, in the same function."""
-        if not isinstance(node, ast.Name):
-            return False
-        values = (binding.value for binding in self.project.reaching(facts, node).bindings)
-        calls = (value for value in values if isinstance(value, ast.Call))
-        return any(self.values.of(facts, call.func).kind is Kind.MODULE for call in calls)
-
-    def _alike(self, facts: FileFacts, over: ast.expr) -> bool:
-        """Whether an attribute holds a list of networks that one expression makes again and again."""
-        if not isinstance(over, ast.Attribute):
-            return False
-        made = [(store.scope.file, store.binding.value) for store in self.sources.stores(facts, over)]
-        return bool(made) and all(value is not None and self._made_alike(file, value) for file, value in made)
-
-    def _made_alike(self, facts: FileFacts, value: ast.expr) -> bool:
-        if isinstance(value, ast.Call):
-            name = self.project.qualified(facts, value.func) or ""
-            return name in _LISTS and len(value.args) == 1 and self._made_alike(facts, value.args[0])
-        if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-            bound = {part.id for g in value.generators for part in walk(g.target) if isinstance(part, ast.Name)}
-            read = {part.id for part in walk(value.elt) if isinstance(part, ast.Name)}
-            return isinstance(value.elt, ast.Call) and not bound & read
-        if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 2:
-            first = value.elts[0]
-            return isinstance(first, ast.Call) and all(alike(first, part) for part in value.elts)
-        return False
 
 
 def _leaves(facts: FileFacts, node: ast.AST, loop: LoopNode) -> bool:
@@ -212,13 +164,6 @@ def _is_of_round(facts: FileFacts, loop: LoopNode, text: str) -> bool:
     return bool(bound) and all(binding.stmt in body or binding.stmt is loop for binding in bound)
 
 
-def _bound(loop: LoopNode) -> Iterator[str]:
-    """The names that a loop binds in its head and in its body."""
-    for part in walk(loop):
-        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
-            yield _text(part)
-
-
 def _own_parts(stmt: ast.stmt) -> list[ast.AST]:
     """The parts of a statement without the statements that it holds."""
     return [part for part in children(stmt) if not isinstance(part, (ast.stmt, ast.ExceptHandler))]
@@ -231,8 +176,8 @@ def _text(node: ast.expr) -> str:
     return dotted(node) or ast.unparse(node)
 
 
-def _texts(node: ast.AST) -> Iterator[str]:
-    """The names and chains that an expression reads; of ``a.b.c`` also ``a.b`` and ``a``."""
+def texts(node: ast.AST) -> Iterator[str]:
+    """Yield the names and chains that an expression reads; of ``a.b.c`` also ``a.b`` and ``a``."""
     for part in walk(node):
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
             text = dotted(part)
