@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from torchlint.facts.values.values import Values
 from torchlint.rule import Kind, Value
 
 torch = pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
 
 _MOST = 500  # calls in one function; code with many more is not read
 HEAD = "import torch\nfrom torch.nn import functional as F\n"
@@ -49,6 +51,8 @@ def calls() -> Iterator[str]:
                 yield f"torch.{name}({', '.join(filter(None, ('x', given)))})"
             if hasattr(torch.Tensor, name):
                 yield f"x.{name}({given})"
+    for name in {name for names in table()["linalg"].values() for name in names}:
+        yield from (f"torch.linalg.{name}(x{given})" for given in ("", ", y", ", 2", ", dim=0"))
     for name in table()["functional"]["loss"]:
         yield from (f"F.{name}(x, y, reduction={reduction!r})" for reduction in ("mean", "sum", "none"))
     yield from (f"F.{name}(x{given})" for name in table()["functional"]["same"] for given in ("", ", y", ", 1"))
@@ -65,13 +69,18 @@ def claims(every: list[str], dtypes: tuple[str, str] | None) -> list[Value]:
         made = "; ".join(
             f"{name} = torch.ones(2, 2, dtype=torch.{dtype})" for name, dtype in zip("xy", dtypes, strict=True)
         )
+    return shown(every, parameters, made, HEAD)
+
+
+def shown(every: list[str], parameters: str, made: str, head: str) -> list[Value]:
+    """What is known of calls in functions with these parameters, behind a statement that makes what they are given."""
     functions = []
     for start in range(0, len(every), _MOST):
-        shown = "\n    ".join(f"show({call})" for call in every[start : start + _MOST])
-        functions.append(f"def use_{start}({parameters}):\n    {made}\n    {shown}\n")
+        shows = "\n    ".join(f"show({call})" for call in every[start : start + _MOST])
+        functions.append(f"def use_{start}({parameters}):\n    {made}\n    {shows}\n")
     found: list[Value] = []
     for function in functions:
-        code = Code(f"{HEAD}\n{function}")
+        code = Code(f"{head}\n{function}")
         file, values = code.file(), code.analyses[Values].proven(())
         given = [call.args[0] for call in file.scopes[1].calls if ast.unparse(call.func) == "show"]
         found += [values.of(file, node) for node in sorted(given, key=lambda node: node.lineno)]
@@ -99,9 +108,11 @@ def result(call: CodeType, dtypes: tuple[str, str]) -> object:
 
 def agrees(known: Value, found: object) -> bool:
     if known.kind is Kind.TUPLE and isinstance(found, (tuple, list)):
-        return all(agrees(*pair) for pair in zip(known.items, found, strict=True))
+        return len(known.items) == len(found) and all(map(agrees, known.items, found))
     if known.kind is not Kind.TENSOR or not isinstance(found, torch.Tensor):
         return True
+    if known.rank is not None and found.dim() != known.rank:
+        return False
     if known.dtype is not None and str(found.dtype) != f"torch.{known.dtype}":
         return False
     return not is_inexact(known) or found.is_floating_point() or found.is_complex()
@@ -126,4 +137,92 @@ def test_a_claimed_dtype_is_that_of_the_result() -> None:
                 if not agrees(claimed, made):
                     wrong.append((call, dtypes, claimed.dtype, claimed.inexact))
     assert min(compared[False], compared[True]) > len(every)
+    assert wrong == []
+
+
+# Of these nothing is said: sparse, quantized and foreign layouts, what torch has for its own use, and old names.
+LEFT_OUT = re.compile(
+    r"sparse|mkldnn|cudnn|miopen|quantize|_copy$|_meta_data|nonzero_static|^(chalf|cfloat|cdouble|as_subclass|new|smm|hspmm"
+    r"|hash_tensor|int_repr|lu|set_|storage|untyped_storage|to_padded_tensor|resize_as_?|map_|map2_|apply_|index|norm_except_dim"
+    r"|constant_pad_nd|frobenius_norm|nuclear_norm|native_norm|saddmm|sspaddmm|native_channel_shuffle|fbgemm\w*|stft|istft"
+    r"|slice_inverse|lobpcg|sym_sum|dsmm|spmm|module_load|empty_\w+|q_per_channel\w+|from_dlpack|segment_reduce|binomial|embedding_renorm_|xpu|mtia|ipu)$"
+)
+
+
+@pytest.mark.third
+def test_what_gives_a_tensor_is_known() -> None:
+    """Every function and method of torch that takes a tensor, at least."""
+    taking = torch.overrides.get_overridable_functions()
+    named = [f"torch.{each.__name__}(x" for each in taking[torch] if not LEFT_OUT.search(each.__name__)]
+    named += [f"x.{name}(" for name in dir(torch.Tensor) if not name.startswith("_") and not LEFT_OUT.search(name)]
+    every = [f"{each}{', ' if each.endswith('x') and given else ''}{given})" for each in named for given in ARGUMENTS]
+    dtypes = ("float32", "float32")
+    results = [(call, result(compile(call, call, "eval"), dtypes)) for call in every]
+    tensors = [call for call, made in results if isinstance(made, torch.Tensor)]
+    unknown = [call for call, value in zip(tensors, claims(tensors, dtypes), strict=True) if value.kind is Kind.UNKNOWN]
+    assert len(tensors) > 1000
+    assert unknown == []
+
+
+def test_every_distribution_of_torch_is_known() -> None:
+    every = {name for name in dir(torch.distributions) if is_distribution(getattr(torch.distributions, name))}
+    assert every - {"Distribution", "ExponentialFamily"} <= {*table()["distributions"]}
+    assert len(every) > 30
+
+
+def is_distribution(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, torch.distributions.Distribution)
+
+
+ARRAY_ARGUMENTS = ("", "y", "2", "0.5", "axis=0", "keepdims=True", "dtype=np.int64", "(2, 2)", "1, 0")
+ARRAYS = ("bool", "uint8", "int64", "float32", "float64")
+
+
+def array_calls() -> Iterator[str]:
+    """Calls of all functions and methods of NumPy in the table, most of which NumPy refuses for some arguments."""
+    for name in (name for names in table()["numpy"].values() for name in names):
+        if hasattr(np, name):
+            given = [each for each in ARRAY_ARGUMENTS if each != "y" or getattr(getattr(np, name), "nin", 2) > 1]
+            yield from (f"np.{name}({', '.join(filter(None, ('x', each)))})" for each in given)
+    for name in (name for names in table()["ndarray_methods"].values() for name in names):
+        yield from (f"x.{name}({given})" for given in ARRAY_ARGUMENTS)
+
+
+def fits(known: Value, found: object) -> bool:
+    """Whether what is known of a value holds of it, as far as NumPy goes."""
+    if known.kind is Kind.NDARRAY:
+        return (
+            isinstance(found, np.ndarray)
+            and known.dtype in (None, str(found.dtype))
+            and known.rank in (None, found.ndim)
+            and not (known.has_axes and not found.ndim)
+        )
+    if known.kind is Kind.SCALAR:
+        return isinstance(found, np.generic) and known.dtype in (None, str(found.dtype))
+    if known.kind is Kind.NUMBER:
+        return isinstance(found, (int, float, complex, np.generic))
+    if known.kind is Kind.LIST and isinstance(found, (list, tuple)):
+        return known.element.kind is Kind.UNKNOWN or all(fits(known.element, part) for part in found)
+    return True
+
+
+@pytest.mark.third
+def test_what_numpy_gives_is_what_is_claimed() -> None:
+    every = [*dict.fromkeys(array_calls())]
+    wrong, compared = [], 0
+    for dtypes in itertools.product(ARRAYS, ("int64", "float32")):
+        made = [f"{name} = np.ones((2, 2), dtype=np.{dtype}" for name, dtype in zip("xy", dtypes, strict=True)]
+        claimed = shown(every, "", "; ".join(f"{each})" for each in made), "import numpy as np\n")
+        for call, value in zip(every, claimed, strict=True):
+            names = {name: np.ones((2, 2), dtype) for name, dtype in zip("xy", dtypes, strict=True)}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    found = eval(call, {"np": np, **names})
+                except (TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError):
+                    continue
+            compared += value.kind is not Kind.UNKNOWN
+            if not fits(value, found):
+                wrong.append((call, dtypes, value.kind, value.dtype, value.rank))
+    assert compared > 2 * len(every)
     assert wrong == []

@@ -1,125 +1,154 @@
-"""One table of options is what the command line, the replay of unchanged runs and the settings are made from."""
+"""What settings are known to be: options of a command line, and objects of classes that libraries fill."""
 
-import inspect
-from dataclasses import fields
+from __future__ import annotations
 
-import click
 import pytest
+from projects import Code
 
-from torchlint.cli.check import check
-from torchlint.cli.checking import perform
-from torchlint.cli.warm import cache_path, is_repeatable
-from torchlint.settings.model import Settings
-from torchlint.settings.options import COMMAND, FILE, OPTIONS, SECTIONS
+from torchlint.rule import Device, Kind
 
-# What a run is given otherwise: by the project, by a profile, by what was read.
-NOT_GIVEN = {"root", "observed", "sights", "line_length", "distributed", "file", "files"}
-ON_LINES = [option for option in OPTIONS if option.flags]
-REPLAYED = [option for option in ON_LINES if not option.once]
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    for option in OPTIONS:
-        monkeypatch.delenv(option.variable or "NO_SUCH", raising=False)
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "pyproject.toml").touch()
-    monkeypatch.chdir(tmp_path / "project")
-
-
-def by_click(*args):
-    """The parameters that click reads in a line; ``None`` when it refuses."""
-    try:
-        return check.make_context("check", list(args), help_option_names=["-h", "--help"]).params
-    except click.ClickException:
-        return None
-
-
-def test_every_setting_is_a_field_and_every_other_option_a_parameter():
-    settings = {option.name for option in OPTIONS if option.scope != COMMAND} - {"extend"}
-    assert settings == {field.name for field in fields(Settings)} - NOT_GIVEN - {"isolated"}
-    parameters = inspect.signature(perform).parameters.keys() - {"paths", "wanted", "overrides"}
-    assert parameters == {option.name for option in OPTIONS if option.scope == COMMAND}
-
-
-def test_every_option_has_a_heading_in_the_help_and_every_setting_an_example():
-    assert {option.name for option in SECTIONS[""]} == {option.name for option in OPTIONS if not option.flags}
-    assert [option.name for option in OPTIONS if bool(option.example) != (option.scope == FILE)] == []
-
-
-@pytest.mark.parametrize("option", ON_LINES, ids=lambda option: option.name)
-def test_click_and_the_replay_agree_on_which_options_take_a_value(option):
-    (made,) = (each for each in check.params if each.name == option.name)
-    assert isinstance(made, click.Option)
-    assert {*made.opts, *made.secondary_opts} == set(option.spellings())
-    assert made.is_flag == (option.kind == "switch")
-    assert (made.envvar or "") == option.variable
+OPTION = """
+import argparse
+import torch
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument({option})
+    return parser.parse_args()
+def train(args, x: torch.Tensor):
+    show({shown})
+if __name__ == "__main__":
+    train(options(), torch.zeros(3))
+"""
+KNOWN = {
+    '"--tau", type=float, default=0.1': ("args.tau", Kind.NUMBER, "float"),
+    '"-t", "--tau-end", type=float, default=1': ("args.tau_end", Kind.NUMBER, "float"),
+    '"--size", type=int, required=True': ("args.size", Kind.NUMBER, "int"),
+    '"size", type=int': ("args.size", Kind.NUMBER, "int"),
+    '"--size", default=8': ("args.size", Kind.NUMBER, "int"),
+    '"--cuda", action="store_true"': ("args.cuda", Kind.NUMBER, "bool"),
+    '"--cuda", action=argparse.BooleanOptionalAction, default=True': ("args.cuda", Kind.NUMBER, "bool"),
+    '"--cuda", type=lambda x: x == "yes", default=False': ("args.cuda", Kind.NUMBER, "bool"),
+    '"--verbose", "-v", action="count", default=0': ("args.verbose", Kind.NUMBER, "int"),
+    '"--env", default="Hopper-v4"': ("args.env", Kind.STRING, None),
+    '"--env", dest="name", type=str, required=True': ("args.name", Kind.STRING, None),
+    '"--sizes", type=int, nargs="+", default=[64]': ("args.sizes[0]", Kind.NUMBER, "int"),
+}
+UNKNOWN = {
+    '"--seed", type=int': "args.seed",
+    '"--seed", type=int, default=None': "args.seed",
+    '"--rate", type=float, default="none"': "args.rate",
+    '"--rate", type=convert, default=options': "args.rate",
+    '"--rate", action=Store': "args.rate",
+    '"--rates", type=float, nargs="?", default=0.1': "args.rates",
+    '"--rate", type=float, default=0.1': "args.other",
+}
 
 
-@pytest.mark.parametrize("option", REPLAYED, ids=lambda option: option.name)
-def test_the_value_of_an_option_is_no_path_to_lint(tmp_path, option):
-    """A path outside of the project would make the cache another one."""
-    expected = cache_path(["check", "a.py", "b"])
-    assert expected is not None
-    assert expected.startswith(str(tmp_path / "project"))
-    assert cache_path(["check", "a.py", "b", "/"]) != expected
-    if option.name == "cache_dir":
-        assert str(cache_path(["check", "--cache-dir", str(tmp_path)])).startswith(str(tmp_path))
-        return
-    for word in option.spellings():
-        values = [[]] if option.kind == "switch" else [["/"]]
-        assert [cache_path(["check", "a.py", word, *value, "b"]) for value in values] == [expected]
-        if word.startswith("--") and values != [[]]:
-            assert cache_path(["check", "a.py", f"{word}=/", "b"]) == expected
-            assert cache_path(["check", "a.py", word]) is None
+@pytest.mark.parametrize("option", KNOWN)
+def test_an_option_is_what_its_declaration_says(option: str) -> None:
+    shown, kind, dtype = KNOWN[option]
+    found = Code(OPTION.format(option=option, shown=shown)).value()
+    assert (found.kind, found.dtype, found.literal) == (kind, dtype, None)
 
 
-@pytest.mark.parametrize("option", [option for option in ON_LINES if option.once], ids=lambda option: option.name)
-def test_a_run_that_does_more_than_print_is_not_replayed(option, tmp_path):
-    word = next(option.spellings())
-    assert cache_path(["check", word, "x"]) is None
-    given = by_click(*([word] if option.kind == "switch" else [f"{word}=x"]))
-    assert given is not None
-    assert not is_repeatable(given)
-    assert is_repeatable(by_click("--statistics", "a.py"))
+@pytest.mark.parametrize("option", UNKNOWN)
+def test_an_option_that_may_be_something_else_is_unknown(option: str) -> None:
+    assert Code(OPTION.format(option=option, shown=UNKNOWN[option])).value().kind is Kind.UNKNOWN
 
 
 @pytest.mark.parametrize(
-    "line",
+    "more",
     [
-        [],
-        ["--version"],
-        ["rule", "TL101"],
-        ["check", "--help"],
-        ["check", "--selct", "TL1"],
-        ["check", "--select"],
-        ["check", "@files.txt"],
-        ["check", "--select", "@files.txt"],
-        ["check", "--", "-x"],
-        ["check", "-qe"],
-        ["check", "-j4"],
-        ["check", "-"],
-        ["check", "--isolated=1"],
-        ["check", "a\nb.py"],
+        "    parser.set_defaults(**load())\n",
+        "    for key, value in load().items():\n        setattr(parser, key, value)\n",
+        "    parser.__dict__.update(load())\n",
+        "    vars(parser).update(load())\n",
     ],
 )
-def test_an_unusual_line_is_not_replayed(line):
-    assert cache_path(line) is None
+def test_options_that_a_file_may_set_are_unknown(more: str) -> None:
+    text = OPTION.format(option='"--tau", type=float, default=0.1', shown="args.tau")
+    assert Code(text).value().kind is Kind.NUMBER
+    assert Code(text.replace("    return parser", f"{more}    return parser")).value().kind is Kind.UNKNOWN
 
 
-def test_a_page_to_which_every_run_adds_is_not_replayed(monkeypatch):
-    given = by_click("a.py")
-    assert is_repeatable(given)
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "page.md")
-    assert not is_repeatable(given)
+def test_what_code_sets_later_counts_too() -> None:
+    text = OPTION.format(option='"--n", type=int, default=4', shown="args.n")
+    assert Code(text.replace("    show(", "    args.n = args.n * 2\n    show(")).value().kind is Kind.NUMBER
+    assert Code(text.replace("    show(", "    args.n = x\n    show(")).value().kind is Kind.UNKNOWN
+    known = text.replace("parser.parse_args()", "parser.parse_known_args()[0]")
+    assert Code(known).value().kind is Kind.NUMBER
+
+
+def test_a_parser_is_known_on_its_way_and_as_an_attribute() -> None:
+    code = Code(
+        {
+            "main.py": """
+            import argparse
+            from agent import Agent
+            class Program:
+                def __init__(self):
+                    self.parser = argparse.ArgumentParser()
+                    self.declare()
+                    self.settings = self.parser.parse_args()
+                def declare(self):
+                    self.parser.add_argument("--epsilon", type=float, default=0.1)
+                def run(self):
+                    return Agent(self.settings)
+            Program().run()
+            """,
+            "agent.py": """
+            import torch
+            class Agent:
+                def __init__(self, params):
+                    self.epsilon = params.epsilon
+                def act(self):
+                    show(torch.rand(()) > self.epsilon)
+            """,
+        }
+    )
+    found = code.value("agent.py")
+    assert (found.kind, found.device) == (Kind.TENSOR, Device.CPU)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("TORCHLINT_OUTPUT_FORMAT", "x"), ("TORCHLINT_JOBS", "x"), ("TORCHLINT_NO_CACHE", "maybe")]
+    ("defined", "kind", "dtype"),
+    [
+        ('float("tau", 0.1, "help")', Kind.NUMBER, "float"),
+        ('integer("tau", 1, "help")', Kind.NUMBER, "int"),
+        ('boolean("tau", True, "help")', Kind.NUMBER, "bool"),
+        ('enum("tau", "a", ["a"], "help")', Kind.STRING, None),
+        ('float("tau", None, "help")', Kind.UNKNOWN, None),
+        ('float("other", 0.1, "help")', Kind.UNKNOWN, None),
+    ],
 )
-def test_what_is_wrong_in_the_environment_is_told_by_its_name(monkeypatch, capsys, name, value):
-    from torchlint.cli import main
+def test_a_flag_is_what_its_definition_says(defined: str, kind: Kind, dtype: str | None) -> None:
+    found = Code(f"from absl import flags\nFLAGS = flags.FLAGS\nflags.DEFINE_{defined}\nshow(FLAGS.tau)\n").value()
+    assert (found.kind, found.dtype, found.literal) == (kind, dtype, None)
 
-    monkeypatch.setenv(name, value)
-    assert main(["check"]) == 2
-    assert capsys.readouterr().err.startswith(f"torchlint: error: environment variable {name}: '{value}' is ")
+
+FILLED = """
+from dataclasses import dataclass
+{imports}
+@dataclass
+class Settings:
+    gamma: float = 0.99
+    sizes: tuple[int, ...] = (64, 64)
+def train():
+    settings = {made}
+    show(settings.gamma)
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "made"),
+    [
+        ("import tyro", "tyro.cli(Settings)"),
+        ("import pyrallis", "pyrallis.parse(config_class=Settings)"),
+        ("from omegaconf import OmegaConf", "OmegaConf.structured(Settings)"),
+        ("from transformers import HfArgumentParser", "HfArgumentParser(Settings).parse_args_into_dataclasses()[0]"),
+        ("from transformers import HfArgumentParser", "HfArgumentParser([Settings]).parse_json_file('x')[0]"),
+    ],
+)
+def test_an_object_that_a_library_fills_is_one_of_its_class(imports: str, made: str) -> None:
+    found = Code(FILLED.format(imports=imports, made=made)).value()
+    assert (found.kind, found.dtype, found.literal) == (Kind.NUMBER, "float", None)

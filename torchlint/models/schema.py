@@ -71,6 +71,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "processes",
             ("objects", "values"),
         ),
+        "fills": Attribute("gives an object of the class that is its first argument, filled with settings", kind=bool),
         "finds": Attribute("returns the places at which a condition holds", kind=bool),
         "folds": Attribute("computes one number of what it is given", kind=bool),
         "fused": Attribute("has a fused form", kind=bool),
@@ -127,6 +128,10 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "norm": Attribute("returns the norm of gradients: a tensor, or of some engines a number", kind=bool),
         "number": Attribute("makes a number of Python", kind=bool),
         "optimizes": Attribute("an optimizer of parameters", kind=bool),
+        "parses": Attribute(
+            "makes a parser of settings: of options of a command line, or of the fields of classes",
+            ("fields", "options"),
+        ),
         "profiles": Attribute("profiles a program: by a schedule, or all of it", ("scheduled", "whole")),
         "pure": Attribute("changes nothing and keeps nothing", kind=bool),
         "quiet": Attribute("runs no code but that of the library, and keeps nothing", kind=bool),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from torchlint.facts.values import axes
 from torchlint.facts.values.dtypes import cast, is_floating, promoted_arrays
-from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, list_of
+from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, NUMBER, STRING, TENSOR, list_of, nested_list
 from torchlint.facts.values.signatures import Of, dtype_of, keyword, names_objects, operands, rules, starred, table
 from torchlint.models import last_names
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -19,6 +19,10 @@ _JOINING = last_names("numpy", joins="parts")
 _LIKE = last_names("numpy", makes="like")
 _SAME_RANK = last_names("numpy", rank="same")
 _KEEPS_DTYPE = last_names("numpy", keeps="dtype")
+_INDICES = list_of(Value(Kind.NDARRAY, dtype="int64", rank=1))  # one array of each dimension
+_OF_EACH = frozenset({"atleast_1d", "atleast_2d", "atleast_3d"})
+_RANGES = frozenset({"linspace", "logspace", "geomspace"})
+_OF_FRACTIONS = frozenset({"quantile", "percentile", "nanquantile", "nanpercentile"})
 _SUMMING = frozenset({"cumsum", "cumprod"})  # integers and truths become as wide as the machine's
 _NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
 _KEEPING = frozenset(
@@ -35,6 +39,8 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
         return None
     rule = rules("numpy").get(last)
     first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
+    if rule == "array" and last in _OF_EACH and len(call.args) > 1:
+        return list_of(NDARRAY)
     if rule == "array":
         made = _array(last, first, call, of)
         if not made.known:
@@ -45,10 +51,16 @@ def numpy_call(name: str, call: ast.Call, of: Of) -> Value | None:
             return UNKNOWN
         rank = first.rank if len(call.args) == 1 else None
         return Value(Kind.NDARRAY, dtype="bool", rank=rank, shaped=rank is None and axes.has_axes(first))
+    if rule == "indices" or (last == "where" and len(call.args) == 1 and not starred(call)):
+        return _INDICES
     if rule == "elementwise":
         return _elementwise(last, call, of)
+    if rule == "arrays":
+        return list_of(NDARRAY)
     if rule == "reduce":
-        whole = len(call.args) == 1 and keyword(call, "axis") is None and keyword(call, "keepdims") is None
+        fraction = last in _OF_FRACTIONS and len(call.args) == 2 and of(call.args[1]).kind is Kind.NUMBER
+        alone = keyword(call, "axis") is None and keyword(call, "keepdims") is None
+        whole = alone and (fraction or len(call.args) == 1)
         return Value(Kind.SCALAR) if whole else NDARRAY if last not in ("dot",) else UNKNOWN
     if rule == "parts":
         rank = first.rank if first.kind is Kind.NDARRAY else None
@@ -62,7 +74,11 @@ def _array(last: str, first: Value, call: ast.Call, of: Of) -> Value:
     )
     if dtype is not None and names_objects(dtype, of):
         return UNKNOWN
+    if last == "take" and len(call.args) > 1 and of(call.args[1]).kind in (Kind.NUMBER, Kind.SCALAR):
+        return Value(Kind.ITEM)
     rank = _rank(last, first)
+    if last in _RANGES and any(v.kind in (Kind.NDARRAY, Kind.LIST, Kind.TUPLE) for v in operands(call, of)):
+        return NDARRAY
     if dtype is not None and last not in ("linspace", "logspace"):
         source = _made_of(last, first)
         return replace(cast(source, dtype_of(of(dtype))), rank=rank)
@@ -207,28 +223,38 @@ def ndarray_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
             return UNKNOWN
         return cast(source, dtype_of(of(dtype)) if dtype is not None else None)
     shaped = axes.of_method(name, source, call, of)
+    told = keyword(call, "dtype")
     if rule == "same":
         rank = 1 if name in ("ravel", "flatten") else source.rank if name in ("copy", "transpose", "swapaxes") else None
         dtype_ = "int64" if name == "argsort" else None if name == "view" and call.args else source.dtype
         if name in _SUMMING and not is_floating(dtype_):
             dtype_ = None
+        dtype_ = dtype_ if told is None else dtype_of(of(told))
         widened = source.widened if dtype_ == source.dtype else ""
         return Value(Kind.NDARRAY, dtype=dtype_, rank=rank, shaped=rank is None and shaped, widened=widened)
     if rule == "elementwise":
-        return Value(Kind.NDARRAY, dtype=source.dtype, rank=source.rank, shaped=source.rank is None and shaped)
+        dtype_ = source.dtype if is_floating(source.dtype) or (name == "round" and source.dtype != "bool") else None
+        for other in operands(call, of) if name == "clip" else ():
+            dtype_ = promoted_arrays(replace(source, dtype=dtype_), other)
+        dtype_ = dtype_ if told is None else dtype_of(of(told))
+        return Value(Kind.NDARRAY, dtype=dtype_, rank=source.rank, shaped=source.rank is None and shaped)
     if rule == "reduce":
-        dtype_ = _reduced_dtype(name, source.dtype)
+        dtype_ = _reduced_dtype(name, source.dtype) if told is None else dtype_of(of(told))
         whole = not call.args and keyword(call, "axis") is None and keyword(call, "keepdims") is None
         rank = axes.reduced_rank(source, call, of) if name != "dot" else None
         return Value(Kind.SCALAR, dtype=dtype_) if whole or rank == 0 else Value(Kind.NDARRAY, dtype=dtype_, rank=rank)
+    if rule == "indices":
+        return _INDICES
     if rule == "item":
         return NUMBER
     if rule == "tolist":
-        return list_of(NUMBER) if source.has_axes else Value(Kind.ITEM)  # without dimensions it gives a number
+        return nested_list(source.rank) if source.has_axes else Value(Kind.ITEM)  # without dimensions it gives a number
     return NONE if rule == "none" else UNKNOWN
 
 
 def _reduced_dtype(name: str, dtype: str | None) -> str | None:
+    if name == "dot":
+        return None  # of both
     if name in ("all", "any"):
         return "bool"
     if name in ("argmax", "argmin"):

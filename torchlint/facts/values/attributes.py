@@ -11,7 +11,7 @@ from torchlint.facts.code.callers import Caller, arguments, methods, registered,
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.tree import receiver_of
-from torchlint.facts.values import spaces
+from torchlint.facts.values import options, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.constructors import builds_on_base, replaces, runs_base
@@ -36,6 +36,10 @@ class Attributes:
     _trained: dict[str, frozenset[str]] = field(default_factory=dict)
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _growing: dict[str, list[tuple[Scope, str, ast.expr]]] | None = None
+    _options: options.ParsedOptions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._options = options.ParsedOptions(self.ask)
 
     def of(self, source: Value, attr: str) -> Value | None:
         """Return an attribute of a value."""
@@ -75,6 +79,8 @@ class Attributes:
 
     def of_class(self, cls: str, name: str) -> Value | None:
         """Return what ``instance.name`` is for an instance of a class."""
+        if cls == options.NAMESPACE:
+            return join((self._options.of(name), *(self._stored(cls, store) for store in self.outside(cls, name))))
         project = self.ask.project
         own = project.implementations(cls, name)
         if own:

@@ -46,7 +46,7 @@ from torchlint.facts.values.join import (
     told_more,
     tuple_of,
 )
-from torchlint.facts.values.libraries import library_call
+from torchlint.facts.values.libraries import library_call, library_method
 from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.ranks import lists_places
 from torchlint.facts.values.relatives import joined
@@ -241,8 +241,8 @@ class CallValues:
             return container_method(func.attr, source, node, of)
         if source == tensordicts.TENSORDICT:
             return self._tensordict(func.attr, node)
-        if spaces.is_space(source):
-            return spaces.sample(source) if func.attr == "sample" else UNKNOWN
+        if (answer := library_method(source, func.attr)) is not None:
+            return answer
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in KEEPING:
             return module_moved(func.attr, source, node, of)
         if func.attr in ("get", "pop") and node.args and is_typed_dict(self.ask.project, source):

@@ -49,6 +49,13 @@ def list_of(element: Value, *, nonempty: bool = False) -> Value:
     return Value(Kind.LIST, items=(replace(element, literal=None),), nonempty=nonempty)
 
 
+def nested_list(rank: int | None) -> Value:
+    """Return what ``tolist()`` gives of a tensor or array of ``rank`` dimensions, at least one."""
+    if rank is None:
+        return list_of(UNKNOWN)
+    return list_of(NUMBER if rank == 1 else nested_list(rank - 1))
+
+
 def dict_of(element: Value) -> Value:
     """Return a dict under whose keys, which are not known, all values are alike."""
     return Value(Kind.DICT, items=(replace(element, literal=None),))

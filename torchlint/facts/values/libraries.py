@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.values import signatures, spaces, tensordicts
+from torchlint.facts.values import options, signatures, spaces, tensordicts
 from torchlint.facts.values.arrays import numpy_call
 from torchlint.facts.values.containers import builtin_call, element_of, named_tuple
-from torchlint.facts.values.join import FLOAT, NONE, NUMBER, list_of
+from torchlint.facts.values.creation import meeting
+from torchlint.facts.values.join import FLOAT, NDARRAY, NONE, NUMBER, TENSOR, list_of
 from torchlint.facts.values.operators import gathered
 from torchlint.facts.values.tensors import torch_call
 from torchlint.facts.values.torch_objects import distribution
@@ -20,6 +21,9 @@ _READERS = frozenset(
         *("builtins.open", "pickle.load", "pickle.loads", "json.load", "json.loads", "joblib.load"),
     }
 )
+_FIELDS = ("observations", "actions", "next_observations", "rewards", "terminals")
+DATASET = Value(Kind.DICT, items=(NDARRAY,) * len(_FIELDS), keys=_FIELDS)
+"""Transitions of an environment, as arrays."""
 _READING_LIBRARIES = ("pandas.", "h5py.", "zarr.", "datasets.", "PIL.", "imageio.", "cv2.imread")
 
 
@@ -31,9 +35,14 @@ def reads_files(name: str) -> bool:
 def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
     """Return the value of a call of a library's function, ``None`` when it is not known."""
     head, _, last = name.partition(".")
+    rule = signatures.rules("libraries").get(name)
+    if rule is not None:
+        return _by_rule(rule, node, of)
     if head == "torch":
         if ".distributions" in name:
             kind = name.rpartition(".")[2]
+            if kind == "kl_divergence":
+                return Value(Kind.TENSOR, device=distribution(kind, node, of).device, inexact=True)
             return distribution(kind, node, of) if kind in signatures.table()["distributions"] else None
         return torch_call(name, node, of)
     if head == "numpy":
@@ -64,7 +73,33 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
         return Value(Kind.DICT, items=(Value(Kind.LIST),) if lists else ())
     if name in ("collections.OrderedDict",):
         return builtin_call("dict", node, of)
-    return spaces.made(name, node, of) or tensordicts.made(name, node, of)
+    return spaces.made(name, node, of) or tensordicts.made(name, node, of) or options.made(name, node, of)
+
+
+def library_method(source: Value, name: str) -> Value | None:
+    """Return what a method of a library's object gives, ``None`` where it is not known."""
+    if spaces.is_space(source):
+        return spaces.sample(source) if name == "sample" else UNKNOWN
+    return options.parsed(source, name)
+
+
+def _by_rule(rule: str, node: ast.Call, of: signatures.Of) -> Value:
+    """The value of a function of the group ``libraries`` of the table."""
+    if rule == "tensors":  # of gradients: what they are of is not asked, or networks become one circle of questions
+        return list_of(TENSOR)
+    if rule == "dataset":
+        return DATASET
+    if rule == "array":
+        return NDARRAY
+    given = signatures.operands(node, of)
+    if rule == "tensor":
+        return Value(Kind.TENSOR, device=meeting(given))
+    first = given[0] if given else UNKNOWN
+    if first.kind in (Kind.LIST, Kind.TUPLE):
+        first = first.element
+    if first.kind in (Kind.TENSOR, Kind.NDARRAY):  # the same elements in another shape
+        return Value(first.kind, dtype=first.dtype, device=first.device, inexact=first.inexact)
+    return NDARRAY if rule == "like_array" else UNKNOWN
 
 
 def library_name(name: str) -> Value | None:
@@ -80,4 +115,4 @@ def library_name(name: str) -> Value | None:
         return FLOAT
     if name in ("numpy.newaxis", "builtins.None"):
         return NONE
-    return None
+    return Value(Kind.INSTANCE, name=options.NAMESPACE) if name == options.FLAGS else None

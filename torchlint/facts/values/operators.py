@@ -9,6 +9,7 @@ from dataclasses import replace
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
+from torchlint.facts.values.creation import fresh, meeting
 from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, is_counting, promoted, typed
 from torchlint.facts.values.join import (
     BOOL,
@@ -127,9 +128,9 @@ def _on_tensors(op: ast.operator, left: Value, right: Value) -> Value:
     if isinstance(op, ast.Div):
         dtype = floating(dtype) if known else None
     inexact = isinstance(op, ast.Div) or (isinstance(op, _ARITHMETIC) and arithmetic_is_inexact(left, right))
-    result = typed(Value(Kind.TENSOR, device=tensors.meeting([left, right]), rank=rank), dtype, inexact=inexact)
+    result = typed(Value(Kind.TENSOR, device=meeting([left, right]), rank=rank), dtype, inexact=inexact)
     number = (right if first is left else left).kind is Kind.NUMBER
-    return replace(tensors.fresh(result), widened=_still_widened(first, dtype) if number else "")
+    return replace(fresh(result), widened=_still_widened(first, dtype) if number else "")
 
 
 def _still_widened(source: Value, dtype: str | None) -> str:
@@ -266,8 +267,10 @@ def compare(node: ast.Compare, operands: list[Value]) -> Value:
         return BOOL
     kinds = {v.kind for v in operands}
     if Kind.TENSOR in kinds:
-        where = tensors.meeting(operands)
-        return tensors.fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=broadcast(operands)))
+        if Kind.NONE in kinds:  # as `is`: a tensor equals no None
+            return BOOL
+        where = meeting(operands)
+        return fresh(Value(Kind.TENSOR, dtype="bool", device=where, rank=broadcast(operands)))
     if Kind.NDARRAY in kinds:
         ranks = {v.rank for v in operands if v.kind is Kind.NDARRAY}
         plain = len(ranks) == 1 and kinds <= {Kind.NDARRAY, Kind.NUMBER}

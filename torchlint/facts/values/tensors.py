@@ -6,6 +6,17 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from torchlint.facts.values.creation import (
+    chosen,
+    converted,
+    created,
+    fresh,
+    joined,
+    legacy,
+    like_first,
+    meeting,
+    new_like,
+)
 from torchlint.facts.values.dtypes import (
     arithmetic_is_inexact,
     cast,
@@ -17,8 +28,20 @@ from torchlint.facts.values.dtypes import (
     reduced,
     typed,
 )
-from torchlint.facts.values.join import BOOL, HOST, INT, NONE, NUMBER, SIZE, TENSOR, list_of, picked, tuple_of
-from torchlint.facts.values.ranks import broadcast, nested, rank_of_sizes, rank_without, shape_rank
+from torchlint.facts.values.join import (
+    BOOL,
+    HOST,
+    INT,
+    NONE,
+    NUMBER,
+    SIZE,
+    TENSOR,
+    list_of,
+    nested_list,
+    picked,
+    tuple_of,
+)
+from torchlint.facts.values.ranks import broadcast, rank_of_sizes, rank_without
 from torchlint.facts.values.signatures import (
     Of,
     device_of,
@@ -33,29 +56,10 @@ from torchlint.facts.values.signatures import (
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _VIEWS = frozenset({"move", "unsqueeze", "reshape", "flatten", "like_other", "loose_view"})
+_PARTS = {"two": 2, "three": 3}
 _NUMBERS = {"int64": "int", "int32": "int", "uint8": "int", "bool": "bool", "float32": "float", "float64": "float"}
 WHOLE_LOSSES = frozenset({"l1_loss", "L1Loss", "hinge_embedding_loss", "HingeEmbeddingLoss"})
 """Losses that may hold whole numbers, where they are sums, or not reduced, of tensors that do."""
-
-
-def meeting(values: Sequence[Value]) -> Device:
-    """Return the device of a result, from its tensor operands: CPU only when all of them are.
-
-    A number as a tensor on the host may stand beside tensors on an accelerator, nothing else may.
-    """
-    devices = {v.device for v in values if v.kind is Kind.TENSOR}
-    if devices == {Device.CPU} and any(v.kind is Kind.UNKNOWN for v in values):
-        sized = any(v.rank != 0 for v in values if v.kind is Kind.TENSOR)
-        return Device.CPU if sized else Device.UNKNOWN
-    for device in (Device.CUDA, Device.UNKNOWN, Device.EITHER):
-        if device in devices:
-            return device
-    return Device.CPU if devices else Device.UNKNOWN
-
-
-def fresh(value: Value) -> Value:
-    """Return a new tensor: on the host its memory is pageable."""
-    return replace(value, pinned=False if value.device is Device.CPU else None, widened="", literal=None)
 
 
 # functions of torch ---------------------------------------------------------------------------------------------------
@@ -64,14 +68,20 @@ def fresh(value: Value) -> Value:
 def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
     """Return the value of a call of a function of torch, ``None`` when the table does not have it."""
     module, _, last = name.rpartition(".")
-    if module in ("torch.nn.functional", "torch.special"):
+    if module == "torch.nn.functional":
         return functional(last, call, of)
+    if module == "torch.special":
+        return _of_torch(last, call, of)
+    if module == "torch.fft":
+        return Value(Kind.TENSOR, device=meeting(operands(call, of)))
     if module in ("torch", "torch.cuda") and last in table()["legacy"]:
-        return _legacy(last, Device.CUDA if module == "torch.cuda" else Device.CPU, call, of)
+        return legacy(last, Device.CUDA if module == "torch.cuda" else Device.CPU, call, of)
     if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name:
         return Value(Kind.OPTIMIZER)
     if name == "torch.nn.utils.rnn.pad_sequence":
-        return _joined("stack", call, of)
+        return joined("stack", call, of)
+    if name == "torch.nn.utils.rnn.pad_packed_sequence":
+        return tuple_of(TENSOR, Value(Kind.TENSOR, dtype="int64", device=Device.CPU))
     if module == "torch.nn.utils" and last.startswith("clip_grad"):
         return Value(Kind.TENSOR, rank=0, inexact=True)
     if name in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
@@ -81,30 +91,35 @@ def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
         return Value(Kind.DEVICE, device=device_of(of(call.args[0]) if call.args else UNKNOWN))
     if name == "torch.cuda.is_available":
         return BOOL
-    if module != "torch":
-        return None
-    return _of_torch(last, call, of)
+    if module == "torch.linalg":
+        return _operation(rules("linalg").get(last), last, call, of)
+    return _of_torch(last, call, of) if module == "torch" else None
 
 
 def _of_torch(last: str, call: ast.Call, of: Of) -> Value | None:
     rule = rules("torch").get(last)
     if rule in ("create", "arange", "integers"):
-        return _created(rule, last, call, of)
+        return created(rule, last, call, of)
     if rule == "convert":
-        return _converted(last, call, of)
+        return converted(last, call, of)
     if rule == "like":
-        return _like(call, of)
+        return like_first(call, of)
     if rule == "where":
-        return _where(call, of)
+        return chosen(call, of)
     if rule == "join":
-        return _joined(last, call, of)
+        return joined(last, call, of)
     if rule == "number":
         return NUMBER
-    operation = rules("operations").get(last)
-    if operation is None:
+    operation = rules("operations").get(last.rstrip("_"))
+    return functional(last, call, of) if operation is None else _operation(operation, last, call, of)
+
+
+def _operation(rule: str | None, name: str, call: ast.Call, of: Of) -> Value | None:
+    """The value of a function that is an operation on its first argument."""
+    if rule is None:
         return None
     first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
-    return operate(operation, last, first, call, call.args[1:], of)
+    return operate(rule, name, first, call, call.args[1:], of)
 
 
 def functional(last: str, call: ast.Call, of: Of) -> Value | None:
@@ -138,113 +153,6 @@ def loss_value(name: str, call: ast.Call, of: Of, where: Device) -> Value:
     return Value(
         Kind.TENSOR, device=where, rank=0 if whole else None, inexact=kind == "mean" or name not in WHOLE_LOSSES
     )
-
-
-def _legacy(last: str, where: Device, call: ast.Call, of: Of) -> Value:
-    dtype: str | None = table()["legacy"][last] or None
-    only = call.args[0] if len(call.args) == 1 and not isinstance(call.args[0], ast.Starred) else None
-    source = of(only) if only is not None else UNKNOWN
-    base = Value(Kind.TENSOR, dtype, where, pinned=False if where is Device.CPU else None)
-    if source.kind is Kind.NDARRAY:
-        return replace(base, rank=source.rank, widened=cast(source, dtype).widened if where is Device.CPU else "")
-    if source.kind in (Kind.LIST, Kind.TUPLE) and (rank := nested(source)) is not None:
-        return replace(base, rank=rank)
-    return base
-
-
-def _options(call: ast.Call, of: Of, default: str | None) -> tuple[str | None, Device]:
-    dtype, device = keyword(call, "dtype"), keyword(call, "device")
-    star = any(k.arg is None for k in call.keywords)
-    where = device_of(of(device)) if device is not None else Device.UNKNOWN if star else Device.CPU
-    return (dtype_of(of(dtype)) if dtype is not None else None if star else default), where
-
-
-def _pinned(call: ast.Call, where: Device) -> bool | None:
-    if is_true(keyword(call, "pin_memory")):
-        return True
-    return False if where is Device.CPU else None
-
-
-def _created(rule: str, last: str, call: ast.Call, of: Of) -> Value:
-    default: str | None = "int64" if rule == "integers" else "float32"
-    if last == "full":
-        filling = of(call.args[1]) if len(call.args) > 1 and not starred(call) else UNKNOWN
-        default = {"int": "int64", "bool": "bool", "float": "float32"}.get(filling.dtype or "")
-    if rule == "arange":
-        kinds = [of(arg) for arg in call.args]
-        default = "int64" if all(v.kind is Kind.NUMBER and v.dtype in ("int", "bool") for v in kinds) else None
-    dtype, where = _options(call, of, default)
-    return Value(Kind.TENSOR, dtype, where, shape_rank(rule, last, call, of), pinned=_pinned(call, where))
-
-
-def _innermost(source: Value) -> Value:
-    while source.kind in (Kind.LIST, Kind.TUPLE):
-        source = source.element
-    return source
-
-
-def _converted(last: str, call: ast.Call, of: Of) -> Value:
-    source = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
-    device = keyword(call, "device")
-    if source.kind is Kind.TENSOR and keyword(call, "dtype") is None and device is None and last != "tensor":
-        return source
-    inner = _innermost(source)
-    default = inner.dtype if inner.kind in (Kind.NDARRAY, Kind.TENSOR, Kind.SCALAR) else None
-    if inner.kind is Kind.NUMBER:
-        default = {"float": "float32", "int": "int64", "bool": "bool"}.get(inner.dtype or "")
-    dtype, where = _options(call, of, default)
-    if source.kind in (Kind.UNKNOWN, Kind.TENSOR) and device is None and last in ("as_tensor", "asarray", "tensor"):
-        where = source.device
-    rank = 0 if source.kind in (Kind.NUMBER, Kind.SCALAR) else nested(source)
-    result = Value(Kind.TENSOR, dtype, where, rank, pinned=_pinned(call, where))
-    if where is Device.CPU and source.kind is Kind.NDARRAY:
-        return replace(result, widened=cast(source, dtype).widened)
-    return result
-
-
-def _like(call: ast.Call, of: Of) -> Value:
-    source = of(call.args[0]) if call.args else UNKNOWN
-    source = source if source.kind is Kind.TENSOR else TENSOR
-    return _new(source, source.rank, call, of)
-
-
-def _new(source: Value, rank: int | None, call: ast.Call, of: Of) -> Value:
-    """A new tensor that takes from another one what the call does not say."""
-    dtype, device = keyword(call, "dtype"), keyword(call, "device")
-    made = replace(source, rank=rank)
-    if dtype is not None:
-        made = typed(made, dtype_of(of(dtype)))
-    if device is not None:
-        made = replace(made, device=device_of(of(device)))
-    return fresh(made)
-
-
-def _where(call: ast.Call, of: Of) -> Value:
-    values = operands(call, of)
-    where = meeting(values)
-    if len(values) == 1:
-        return tuple_of(Value(Kind.TENSOR, dtype="int64", device=where))
-    if len(values) != 3:
-        return Value(Kind.TENSOR, device=where)
-    chosen = Value(Kind.TENSOR, device=where, rank=broadcast(values))
-    return typed(chosen, promoted(*values[1:]), inexact=arithmetic_is_inexact(*values[1:]))
-
-
-def _joined(last: str, call: ast.Call, of: Of) -> Value:
-    parts = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
-    if parts.kind is Kind.TUPLE and all(v.kind is Kind.TENSOR for v in parts.items) and parts.items:
-        members: tuple[Value, ...] = parts.items
-    else:
-        element = parts.element
-        members = (element if element.kind is Kind.TENSOR else TENSOR,)
-    same = all(v.dtype == members[0].dtype for v in members)
-    rank = members[0].rank if all(v.rank == members[0].rank for v in members) else None
-    if rank is not None and last == "stack":
-        rank += 1
-    elif last not in ("cat", "concat", "concatenate", "stack"):
-        rank = None
-    joined = fresh(Value(Kind.TENSOR, device=meeting(members), rank=rank))
-    return typed(joined, members[0].dtype if same else None, inexact=all(is_inexact(v) for v in members))
 
 
 # operations, as functions and as methods ------------------------------------------------------------------------------
@@ -299,7 +207,9 @@ def _plain(rule: str, name: str, same: Value, source: Value, others: Sequence[Va
         inexact = rule == "divide" or is_inexact(source) or any(arithmetic_is_inexact(source, v) for v in others)
         return typed(replace(kept, rank=rank), floating(dtype) if rule == "divide" else dtype, inexact=inexact)
     if rule == "pair":
-        return tuple_of(same, same) if name == "aminmax" else picked(same, replace(indices, rank=same.rank))
+        return picked(same, replace(indices, rank=same.rank))
+    if rule in _PARTS:
+        return tuple_of(*[typed(replace(same, rank=None), None)] * _PARTS[rule])
     if rule == "list":
         return list_of(replace(same, rank=None))
     return {
@@ -309,6 +219,7 @@ def _plain(rule: str, name: str, same: Value, source: Value, others: Sequence[Va
         "loose_float": typed(replace(same, rank=None), None if others else floating(same.dtype), inexact=True),
         "masked": replace(same, rank=1),
         "unique": replace(same, rank=None),
+        "other": Value(Kind.TENSOR, device=same.device),
     }.get(rule)
 
 
@@ -329,7 +240,7 @@ def _viewed(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[as
         return view
     if rule == "unsqueeze":
         return replace(view, rank=same.rank + 1 if same.rank is not None else None)
-    if rule == "reshape":
+    if rule == "reshape" and name != "tile":  # which keeps the dimensions that it is told nothing of
         return replace(view, rank=None if starred(call) else rank_of_sizes(rest, of))
     if rule == "flatten" and not rest and not call.keywords:
         return replace(view, rank=1)
@@ -342,7 +253,7 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
     """Operations that give one element of all, or of each row of a dimension."""
     named = keyword(call, "dim") or keyword(call, "axis")
     arguments = [of(arg) for arg in rest]
-    if name in ("norm", "quantile", "nanquantile", "dist", "dot", "vdot"):
+    if name in ("norm", "vector_norm", "quantile", "nanquantile", "dist", "dot", "vdot"):
         arguments = arguments[1:]  # the order, the fraction or the other vector stand first
     whole = named is None and not arguments and not starred(call)
     if rule == "minmax" and arguments and arguments[0].kind is Kind.TENSOR:
@@ -355,7 +266,7 @@ def _reduced(rule: str, name: str, same: Value, call: ast.Call, rest: Sequence[a
     dim = of(named) if named is not None else arguments[0] if arguments else UNKNOWN
     kept = is_true(keyword(call, "keepdim")) or (len(arguments) > 1 and name not in ("std", "var"))
     rank = rank_without(same.rank, dim, kept, whole)
-    if name in ("norm", "logsumexp") and not whole and dim.kind is not Kind.NUMBER:
+    if name in ("norm", "vector_norm", "logsumexp") and not whole and dim.kind is not Kind.NUMBER:
         rank = None
     dtype, inexact = reduced(rule, name, same.dtype), same.inexact or is_mean(name)
     result = typed(replace(fresh(same), rank=rank), dtype, inexact=inexact)
@@ -377,11 +288,13 @@ def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
         return replace(source, pinned=True, device=Device.CPU)
     if name in ("size", "stride"):
         return INT if call.args else SIZE
+    if name == "new":
+        return fresh(replace(source, rank=None))
     rule = _method_rules().get(name)
     if rule == "tolist":
         if not source.has_axes:
             return Value(Kind.ITEM)  # without dimensions it gives a number
-        return list_of(NUMBER)
+        return nested_list(source.rank)
     if rule == "numpy":
         return Value(Kind.NDARRAY, dtype=source.dtype, rank=source.rank, widened=source.widened)
     if rule == "none":
@@ -391,8 +304,8 @@ def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     if rule == "new":
         sizes = call.args if name in ("new_zeros", "new_ones", "new_empty") else call.args[:1]
         if name == "new_tensor":
-            return _new(typed(source, None), None, call, of)  # of the dtype of what it is made of
-        return _new(source, None if starred(call) else rank_of_sizes(sizes, of), call, of)
+            return new_like(typed(source, None), None, call, of)  # of the dtype of what it is made of
+        return new_like(source, None if starred(call) else rank_of_sizes(sizes, of), call, of)
     operation = rules("operations").get(name.rstrip("_") if not name.startswith("_") else name)
     return (operate(operation, name, source, call, call.args, of) if operation else None) or UNKNOWN
 

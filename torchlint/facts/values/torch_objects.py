@@ -6,11 +6,12 @@ import ast
 from dataclasses import replace
 
 from torchlint.facts.values.containers import ANY_MODULE, HOLDING, element_of
+from torchlint.facts.values.creation import meeting
 from torchlint.facts.values.dtypes import floating, typed
 from torchlint.facts.values.join import TENSOR, join, tuple_of
 from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_of, operands, rules, starred, table
-from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value, meeting
+from torchlint.facts.values.tensors import WHOLE_LOSSES, loss_value
 from torchlint.models import method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
