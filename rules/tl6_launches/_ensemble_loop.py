@@ -65,12 +65,26 @@ class Ensembles(Finder):
         return over is not None and self._alike(facts, over)
 
     def _is_output(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a name was set to what another network gives, in the same function."""
-        if not isinstance(node, ast.Name):
-            return False
-        values = (binding.value for binding in self.project.reaching(facts, node).bindings)
-        calls = (value for value in values if isinstance(value, ast.Call))
-        return any(self.values.of(facts, call.func).kind is Kind.MODULE for call in calls)
+        """Whether a name was set to what another network gives, or to what is computed of it, in the same function."""
+        todo, seen = [node], set[ast.AST]()
+        while todo:
+            name = todo.pop()
+            if not isinstance(name, ast.Name) or name in seen:
+                continue
+            seen.add(name)
+            bindings = self.project.reaching(facts, name).bindings
+            for part in (part for binding in bindings if binding.value is not None for part in walk(binding.value)):
+                if isinstance(part, ast.Call) and self._may_be_network(facts, part.func):
+                    return True
+                if isinstance(part, ast.Name):
+                    todo.append(part)
+        return False
+
+    def _may_be_network(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Whether a call runs a module, or an attribute of the object of which nothing is known."""
+        kind = self.values.of(facts, func).kind
+        own = isinstance(func, ast.Attribute) and dotted(func.value) == facts.scope_of(func).function.self_name != ""
+        return kind is Kind.MODULE or (own and kind is Kind.UNKNOWN)
 
     def _alike(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an attribute holds networks that one expression makes again and again, or several that are alike."""

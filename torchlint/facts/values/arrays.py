@@ -145,8 +145,9 @@ def _elementwise(last: str, call: ast.Call, of: Of) -> Value:
         rank = arrays[0].rank if arrays and not any(v.kind not in (Kind.NUMBER, Kind.SCALAR) for v in others) else None
         dtype = dtype if fine and last != "where" else None
         return Value(Kind.NDARRAY, dtype=dtype, rank=rank, shaped=rank is None and shaped)
-    scalars = bool(values) and all(v.kind in (Kind.NUMBER, Kind.SCALAR) for v in values)
-    return Value(Kind.SCALAR, dtype=named) if scalars else UNKNOWN
+    if values and all(v.kind in (Kind.NUMBER, Kind.SCALAR) for v in values):
+        return Value(Kind.SCALAR, dtype=named)
+    return Value(Kind.ITEM, dtype=named) if named is not None and len(values) == 1 else UNKNOWN
 
 
 def divided(left: Value, right: Value) -> Value:

@@ -128,7 +128,7 @@ def _zip(call: ast.Call, of: Of) -> Value:
         rows = element_of(of(call.args[0].value))
         if rows.kind is Kind.TUPLE:
             return tuple_of(*(list_of(item) for item in rows.items))
-        return UNKNOWN
+        return list_of(list_of(UNKNOWN))  # whatever the rows are, each column is a tuple
     return list_of(tuple_of(*_zipped(call, of)))
 
 
