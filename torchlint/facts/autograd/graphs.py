@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.autograd.conversions import converted_parameter
 from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
@@ -80,6 +81,7 @@ class Graphs(Fact):
     _asked: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _parametric: dict[ast.expr, bool] = field(default_factory=dict)
     _own: dict[str, bool] = field(default_factory=dict)
+    _conversions: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
@@ -231,7 +233,10 @@ class Graphs(Fact):
         if targets:
             if (handed := self._handed(facts, node, targets)) is not None:
                 return self._network(facts, handed, node, [each for each in given if each is not handed])
-            return Graph.NONE if self._off(facts, node) else self._function(facts, func, targets, given)
+            if self._off(facts, node):
+                return Graph.NONE
+            converted = self._converted(node, targets)
+            return self._function(facts, func, targets, given) if converted is None else self._any(facts, converted)
         if not callee.known and is_kept_layer(self.project, facts, func):
             fed = self._any(facts, given)
             return None if fed is None else fed | Graph.OPEN
@@ -260,6 +265,34 @@ class Graphs(Fact):
         if found & Graph.TRAINED and self.networks.target(facts, func):
             fed = self._any(facts, given) or Graph.NONE
             return (found & ~Graph.TRAINED) | Graph.COPY | (fed & Graph.TRAINED)
+        return found
+
+    def _converted(self, node: ast.Call, targets: Sequence[Scope]) -> list[ast.expr] | None:
+        """The arguments of which a call gives another form: moved, cast, reshaped, as by ``to_tensor(x)``.
+
+        ``None`` where its results come from elsewhere too; other calls of the function do not count.
+        """
+        names = self._conversion(targets[0]) if len(targets) == 1 else frozenset()
+        if not names:
+            return None
+        return [
+            each for each in arguments_of(node) if any(taken in names for _, taken in self.graph.taking(node, each))
+        ]
+
+    def _conversion(self, function: Scope) -> frozenset[str]:
+        """The parameters that a function gives in another form, if no other result of it has a graph; else none."""
+        found = self._conversions.get(function)
+        if found is None:
+            self._conversions[function] = frozenset()  # while it is being asked
+            names: set[str] = set()
+            for result in function.results if keeps_result(self.project, function) and not function.yields else ():
+                if self._solver.ask((function.file, result)) is Graph.NONE:
+                    continue
+                name = converted_parameter(self.project, function, result)
+                if not name:
+                    return frozenset()
+                names.add(name)
+            found = self._conversions[function] = frozenset(names)
         return found
 
     def _handed(self, facts: FileFacts, node: ast.Call, targets: Sequence[Scope]) -> ast.expr | None:
