@@ -47,6 +47,7 @@ def train_{n}(env, agent, steps):
 def lint(folder: Path, project: Project, count: int, *, fix: bool = False) -> None:
     folder.mkdir()
     for name, text in project(count).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     (folder / "pyproject.toml").touch()
     settings = Settings(root=folder, isolated=True, jobs=1, fix=fix, unsafe_fixes=fix)
@@ -79,6 +80,17 @@ def side_by_side(count: int) -> dict[str, str]:
     return {"shared.py": "import torch\n", **{f"agent_{n}.py": AGENT.format(n=n) for n in range(count)}}
 
 
+def with_modules_that_are_not_there(count: int) -> dict[str, str]:
+    """A package that imports all of many modules, as those of a library that is there in part."""
+    starred = "".join(f"from .part_{n} import *\n" for n in range(count))
+    agent = AGENT.format(n=0).replace("class Agent0", "class Agent0(pkg.Base, pkg.Other)")
+    return {
+        "shared.py": "import torch\n",
+        "pkg/__init__.py": f"import torch\n{starred}",
+        "agent.py": f"import pkg\n{agent}",
+    }
+
+
 CHAINS: dict[str, Project] = {
     **{
         name: DEEP[name]
@@ -99,6 +111,7 @@ CHAINS: dict[str, Project] = {
         for name in ("rebound under conditions", "rebound in place", "loops one after the other", "appends")
     },
     "agents in a file each": side_by_side,
+    "modules that are not there": with_modules_that_are_not_there,
 }
 
 

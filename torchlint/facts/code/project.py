@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
 from itertools import chain
@@ -172,7 +172,8 @@ class Project(Fact):
             found = self._canonical[key] = self._follow(facts, dotted, 0, key[0])
         return found
 
-    def _follow(self, facts: FileFacts, dotted: str, depth: int, folder: str) -> str:
+    def _follow(self, facts: FileFacts, dotted: str, depth: int, folder: str, through: Collection[str] = ()) -> str:
+        """One step of ``canonical``; ``through`` are the files by whose star imports the name came here."""
         parts = dotted.split(".")
         beside = self.names.beside(facts.path, parts)
         defined = beside is not None and beside.defines(parts[1])  # and no module of a package elsewhere
@@ -185,15 +186,18 @@ class Project(Fact):
                 return file.module
             found = file.top.bindings.get(rest[0])
             if found is None:
-                starred = file.star_imports if depth < 5 else ()
-                names = [self._follow(file, f"{base}.{rest[0]}", depth + 1, folder) for base in starred]
+                # A file whose star import names a module that is not there may be taken for that module.
+                starred = file.star_imports if depth < 5 and file.path not in through else ()
+                passed = (*through, file.path)
+                names = [self._follow(file, f"{base}.{rest[0]}", depth + 1, folder, passed) for base in starred]
                 ours = [name for name in names if self._defines(name) or name.startswith("torch.")]
                 return ".".join([self._fitting(folder, ours)[0] if ours else f"{file.module}.{rest[0]}", *rest[1:]])
             found = self._definitions.lasting(file, rest[0], file.top)
             binding = found[-1]
             if binding.how is Bind.IMPORT and depth < 8:
                 targets = dict.fromkeys(each.target for each in found if each.how is Bind.IMPORT)
-                names = [self._follow(file, ".".join([target, *rest[1:]]), depth + 1, folder) for target in targets]
+                full = [".".join([target, *rest[1:]]) for target in targets]
+                names = [self._follow(file, name, depth + 1, folder, through) for name in full]
                 ours = self._fitting(folder, filter(self._defines, names))
                 if len(ours) > 1:
                     return ".".join([file.module, *rest])  # one of several, as the value of the name tells
