@@ -15,7 +15,7 @@ _DEEPEST = 40
 _PASSES = 8
 # Questions that one question may lead to before circles get no second pass, and chains that are too long no second
 # attempt: where half of a large project forms one circle, both start over again and again.
-_MOST = 7000
+_MOST = 5000
 _NEVER = 1 << 60
 # Every few open questions it is looked whether the stack has room for more.
 _LOOKS = 6
