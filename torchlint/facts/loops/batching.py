@@ -121,8 +121,6 @@ class Batching(Fact):
                 if isinstance(node.func, ast.Attribute) and isinstance(stmt, ast.Expr) and node is stmt.value:
                     yield _text(node.func.value)
 
-    # ensembles ------------------------------------------------------------------------------------------------------
-
 
 def _leaves(facts: FileFacts, node: ast.AST, loop: LoopNode) -> bool:
     """Whether a statement leaves a loop, or ends its round; a ``break`` may be of a loop in it."""

@@ -22,7 +22,7 @@ _READERS = frozenset(
     }
 )
 _FIELDS = ("observations", "actions", "next_observations", "rewards", "terminals")
-DATASET = Value(Kind.DICT, items=(NDARRAY,) * len(_FIELDS), keys=_FIELDS)
+_DATASET = Value(Kind.DICT, items=(NDARRAY,) * len(_FIELDS), keys=_FIELDS)
 """Transitions of an environment, as arrays."""
 _READING_LIBRARIES = ("pandas.", "h5py.", "zarr.", "datasets.", "PIL.", "imageio.", "cv2.imread")
 
@@ -88,7 +88,7 @@ def _by_rule(rule: str, node: ast.Call, of: signatures.Of) -> Value:
     if rule == "tensors":  # of gradients: what they are of is not asked, or networks become one circle of questions
         return list_of(TENSOR)
     if rule == "dataset":
-        return DATASET
+        return _DATASET
     if rule == "array":
         return NDARRAY
     given = signatures.operands(node, of)
