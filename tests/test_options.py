@@ -63,12 +63,46 @@ def test_an_option_that_may_be_something_else_is_unknown(option: str) -> None:
         "    for key, value in load().items():\n        setattr(parser, key, value)\n",
         "    parser.__dict__.update(load())\n",
         "    vars(parser).update(load())\n",
+        "    parser.parse_args([], load())\n",
+        "    parser.parse_args(namespace=load())\n",
     ],
 )
 def test_options_that_a_file_may_set_are_unknown(more: str) -> None:
     text = OPTION.format(option='"--tau", type=float, default=0.1', shown="args.tau")
     assert Code(text).value().kind is Kind.NUMBER
     assert Code(text.replace("    return parser", f"{more}    return parser")).value().kind is Kind.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ("parser.set_defaults(other=None)", Kind.NUMBER),
+        ("parser.set_defaults(tau=0.5)", Kind.NUMBER),
+        ("parser.set_defaults(tau=None)", Kind.UNKNOWN),
+        ('parser.set_defaults(tau="auto")', Kind.UNKNOWN),
+        ('setattr(parser, "tau", load())', Kind.UNKNOWN),
+    ],
+)
+def test_defaults_that_code_sets_by_name_count(more: str, kind: Kind) -> None:
+    text = OPTION.format(option='"--tau", type=float, default=0.1', shown="args.tau")
+    assert Code(text.replace("    return parser", f"    {more}\n    return parser")).value().kind is kind
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ("other(parser.prog)", Kind.NUMBER),
+        ("own(parser)", Kind.NUMBER),
+        ("library.declare(parser)", Kind.UNKNOWN),
+        ("library.declare(to=parser)", Kind.UNKNOWN),
+        ("argparse.ArgumentParser(parents=[library.parser()])", Kind.UNKNOWN),
+    ],
+)
+def test_what_code_assigns_alone_decides_where_all_declarations_are_in_sight(more: str, kind: Kind) -> None:
+    text = OPTION.format(option='"--n", type=int, default=4', shown="args.size")
+    text = text.replace("import torch", "import torch\nimport library\ndef own(parser):\n    pass")
+    text = text.replace("    show(", "    args.size = args.n * 2\n    show(")
+    assert Code(text.replace("    return parser", f"    {more}\n    return parser")).value().kind is kind
 
 
 def test_what_code_sets_later_counts_too() -> None:
@@ -152,3 +186,12 @@ def train():
 def test_an_object_that_a_library_fills_is_one_of_its_class(imports: str, made: str) -> None:
     found = Code(FILLED.format(imports=imports, made=made)).value()
     assert (found.kind, found.dtype, found.literal) == (Kind.NUMBER, "float", None)
+
+
+def test_options_of_files_that_no_import_connects_are_apart() -> None:
+    own = OPTION.format(option='"--tau", type=float, default=0.1', shown="args.tau")
+    other = own.replace("type=float", "type=str")
+    assert Code({"code.py": own, "other.py": other}).value().dtype == "float"
+    assert Code({"code.py": own, "other.py": f"import code\n{other}"}).value().kind is Kind.UNKNOWN
+    none = own.replace("--tau", "--other")
+    assert Code({"code.py": none, "other.py": own}).value().kind is Kind.UNKNOWN

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.alike import among
+from torchlint.facts.code.alike import among, comes_with
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import around, is_above, nodes_of, unconditional
 from torchlint.facts.code.project import Project
@@ -112,7 +112,7 @@ class Tests(Fact):
         if isinstance(node, ast.Constant):
             return True
         if isinstance(node, ast.Name):
-            bound = any(node.id == each.id or self.project.comes_with(facts, node, each) for each in known)
+            bound = any(node.id == each.id or comes_with(self.project, facts, node, each) for each in known)
             return bound or self._is_bound(facts, node)
         if isinstance(node, ast.Attribute):
             own = isinstance(node.value, ast.Name) and node.value.id == facts.scope_of(node).function.self_name

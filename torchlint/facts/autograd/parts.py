@@ -9,8 +9,9 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.additions import Additions
 from torchlint.facts.code.callers import methods
+from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.project import Project, is_external_module
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import INSIDE, Label, Spot

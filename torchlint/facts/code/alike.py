@@ -38,3 +38,8 @@ def among(node: ast.AST, others: Iterable[ast.AST | None]) -> bool:
 def bound_alike(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name) -> bool:
     """Return whether the same bindings reach two reads of a name."""
     return project.reaching(facts, one).bindings == project.reaching(facts, other).bindings
+
+
+def comes_with(project: Project, facts: FileFacts, name: ast.Name, other: ast.Name) -> bool:
+    """Return whether a name has a value wherever another one has: the same statements bind both."""
+    return project.reaching(facts, name).comes_with(project.reaching(facts, other))

@@ -97,9 +97,9 @@ def _texts(ask: Ask, facts: FileFacts, node: ast.expr) -> Iterator[str]:
         case ast.Call(func=ast.Attribute(value=taken, attr="get" | "pop"), args=[ast.Constant(value=str(key)), *rest]):
             if _takes_keywords(facts, taken):
                 yield from (text for other in rest for text in _texts(ask, facts, other))
-                yield from ask.texts_given(key)
+                yield from ask.texts_given(facts, key)
         case ast.Subscript(value=taken, slice=ast.Constant(value=str(key))) if _takes_keywords(facts, taken):
-            yield from ask.texts_given(key)
+            yield from ask.texts_given(facts, key)
 
 
 def _takes_keywords(facts: FileFacts, node: ast.expr) -> bool:

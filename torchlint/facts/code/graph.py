@@ -13,7 +13,6 @@ from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, arguments, hides_default, passed, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.file_edits import FileEdits
-from torchlint.facts.code.linking import connected
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
@@ -152,7 +151,7 @@ def call_graph(project: Project, checkpoint: Callable[[], None] = lambda: None) 
     again with what the first round found; what is open then is linked by name where few methods have it. Last come
     calls of parameters that such a link fills: a function that is handed to an object whose class is not known.
     """
-    graph = CallGraph(components(project))
+    graph = CallGraph(project.groups)
     return graph, _resolved(project, graph, Values(project, provisional=True), list(project.files.values()), checkpoint)
 
 
@@ -491,10 +490,3 @@ def _callable_names(project: Project) -> set[str]:
             if scope.kind == "class":
                 names.update(scope.stores, scope.bindings)
     return names
-
-
-def components(project: Project) -> dict[str, frozenset[str]]:
-    """Return for each file the files that imports connect with it in either direction, itself included."""
-    # A default of torch that one file sets holds in all, but lets none call another.
-    groups = connected({file.path: (*file.imports, *file.star_imports) for file in project.files.values()})
-    return {path: group for group in groups for path in group}

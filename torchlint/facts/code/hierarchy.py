@@ -1,8 +1,11 @@
-"""Orders classes, bases first, without the circles that no run of a program can build."""
+"""Orders classes, bases first, without the circles that no run of a program can build; knows modules of libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+
+from torchlint.models import protocols
 
 Bases = Mapping[str, Sequence[str]]
 
@@ -46,3 +49,12 @@ def _peeled(names: Collection[str], needs: Bases, needed: Bases) -> list[str]:
                 if not missing[each]:
                     ready.append(each)
     return ready
+
+
+@lru_cache(maxsize=4096)
+def is_external_module(name: str) -> bool:
+    """Return whether a class outside the project is known to be an ``nn.Module``."""
+    if name.startswith(("torch.nn.modules.", "torch.nn.")):
+        last = name.rpartition(".")[2]
+        return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")
+    return name.endswith(".Module") or protocols.is_module(name)

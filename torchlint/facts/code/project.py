@@ -6,21 +6,20 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
-from functools import lru_cache
 from itertools import chain
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.backends import Backends
 from torchlint.facts.code.file_edits import FileEdits
-from torchlint.facts.code.hierarchy import hierarchy
-from torchlint.facts.code.linking import Modules
+from torchlint.facts.code.hierarchy import hierarchy, is_external_module
+from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import names_read
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import imported_by_others, only_defines
 from torchlint.late import dataclass, regex
-from torchlint.models import Models, protocols
+from torchlint.models import Models
 
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8
@@ -60,6 +59,7 @@ class Project(Fact):
     _quoted: frozenset[bytes] | None = None
     _mentioned: frozenset[str] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
+    _groups: dict[str, frozenset[str]] | None = None
 
     def edited(self, edits: FileEdits) -> Project:
         """Return the project with edited files in place of the old ones; what names mean in the rest is kept."""
@@ -67,13 +67,10 @@ class Project(Fact):
         project._names.update(self._names)
         project._canonical.update(self._canonical)
         project._definitions = self._definitions
+        project._groups = self._groups
         return project
 
     # names ----------------------------------------------------------------------------------------------------------
-
-    def comes_with(self, facts: FileFacts, node: ast.expr, other: ast.expr) -> bool:
-        """Return whether a name has a value wherever another one has: the same statements bind both."""
-        return self.reaching(facts, node).comes_with(self.reaching(facts, other))
 
     def reaching(self, facts: FileFacts, node: ast.AST) -> Reaching:
         """Return the bindings that may reach a name where it is read; none for any other node."""
@@ -86,6 +83,17 @@ class Project(Fact):
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
         """Return the project file that an absolute import of ``dotted`` in a file means, ``None`` if there is none."""
         return self.names.imported(facts.path, dotted)
+
+    @property
+    def groups(self) -> dict[str, frozenset[str]]:
+        """For each file the files that imports connect with it in either direction, itself included, all by path.
+
+        A default of torch that one file sets holds in all, but lets none call another: it connects no files here.
+        """
+        if self._groups is None:
+            found = connected({file.path: (*file.imports, *file.star_imports) for file in self.files.values()})
+            self._groups = {path: group for group in found for path in group}
+        return self._groups
 
     @property
     def modules(self) -> dict[str, FileFacts]:
@@ -462,15 +470,6 @@ class Project(Fact):
         if found is None:
             found = self._modules[cls] = any(map(is_external_module, self.ancestry(cls)))
         return found
-
-
-@lru_cache(maxsize=4096)
-def is_external_module(name: str) -> bool:
-    """Return whether a class outside the project is known to be an ``nn.Module``."""
-    if name.startswith(("torch.nn.modules.", "torch.nn.")):
-        last = name.rpartition(".")[2]
-        return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")
-    return name.endswith(".Module") or protocols.is_module(name)
 
 
 _BUILTINS = frozenset(dir(builtins))

@@ -9,8 +9,9 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods, sets_any
 from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
-from torchlint.facts.code.project import Project, is_external_module
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values import torch_table
 from torchlint.late import dataclass

@@ -12,10 +12,11 @@ from torchlint.facts.code.callers import Caller, passed, unpacked
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.exporting import of_library
 from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import is_above
 from torchlint.facts.code.occurrences import Occurrences
-from torchlint.facts.code.project import Project, is_external_module
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.flow.flow import Flow

@@ -12,9 +12,10 @@ from torchlint.facts.code.callers import methods, sets_any, stores_of
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.project import Project, is_external_module
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.structure import BARE
 from torchlint.facts.code.tree import conjuncts

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.project import Project, is_external_module
+from torchlint.facts.code.project import Project
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.rule import UNKNOWN, Kind, Value

@@ -46,7 +46,7 @@ class Ask:
     guesses: bool = True
     guessed: bool = False
     annotations: Annotations = field(init=False)
-    _given: dict[str, frozenset[str]] | None = None
+    _given: dict[str, list[tuple[str, str]]] | None = None
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
     def __post_init__(self) -> None:
@@ -102,16 +102,16 @@ class Ask:
         """Return an attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
         return join(self.solver.ask((cls, name)) for cls in classes.split("|"))
 
-    def texts_given(self, keyword: str) -> frozenset[str]:
-        """Return the literal texts that calls of the project give under a keyword."""
+    def texts_given(self, facts: FileFacts, keyword: str) -> frozenset[str]:
+        """Return the literal texts that calls of the files connected with one give under a keyword."""
         if self._given is None:
-            found: dict[str, set[str]] = {}
-            calls = (call for facts in self.project.files.values() for scope in facts.scopes for call in scope.calls)
-            for given in (given for call in calls for given in call.keywords):
-                if given.arg and isinstance(given.value, ast.Constant) and isinstance(given.value.value, str):
-                    found.setdefault(given.arg, set()).add(given.value.value)
-            self._given = {name: frozenset(texts) for name, texts in found.items()}
-        return self._given.get(keyword, frozenset())
+            self._given = {}
+            for file in self.project.files.values():
+                for given in (given for scope in file.scopes for call in scope.calls for given in call.keywords):
+                    if given.arg and isinstance(given.value, ast.Constant) and isinstance(given.value.value, str):
+                        self._given.setdefault(given.arg, []).append((file.path, given.value.value))
+        near = self.project.groups[facts.path]
+        return frozenset(text for path, text in self._given.get(keyword, ()) if path in near)
 
     def instance(self, cls: str, *, derived: bool) -> Value:
         """Return an instance of a class of the project or of a known library, or of one that derives from it."""
@@ -134,26 +134,27 @@ class Ask:
                 return None
         return found
 
-    def entry(self, key: str) -> Value:
-        """Return the tensor that the whole project keeps under a key of its TensorDicts, as far as that is known.
+    def entry(self, facts: FileFacts, key: str) -> Value:
+        """Return the tensor that TensorDicts in the files connected with one keep under a key, as far as it is known.
 
         What a spec promises for the key counts; else all that is stored under it anywhere must agree.
         """
-        promised = self.promised(key)
+        promised = self.promised(facts, key)
         if promised.known:
             return promised
-        found = join(self.value(facts, node) for facts, node, spec in self._places(key) if not spec) or UNKNOWN
+        found = join(self.value(file, node) for file, node, spec in self._places(facts, key) if not spec) or UNKNOWN
         return replace(found, rank=None, pinned=None, widened="") if found.kind is Kind.TENSOR else UNKNOWN
 
-    def promised(self, key: str) -> Value:
-        """Return the tensor that the specs of the project promise under a key, of whatever it is read."""
-        specs = [tensordicts.promised(self.known(facts, node)) for facts, node, spec in self._places(key) if spec]
+    def promised(self, facts: FileFacts, key: str) -> Value:
+        """Return the tensor that specs in the files connected with one promise under a key, of whatever it is read."""
+        specs = [tensordicts.promised(self.known(file, node)) for file, node, spec in self._places(facts, key) if spec]
         return join(specs) or UNKNOWN if all(specs) else UNKNOWN
 
-    def _places(self, key: str) -> Sequence[tuple[FileFacts, ast.expr, bool]]:
+    def _places(self, facts: FileFacts, key: str) -> Sequence[tuple[FileFacts, ast.expr, bool]]:
         if self._keyed is None:
             self._keyed = _keyed(self.project)
-        return self._keyed.get(key, ())
+        near = self.project.groups[facts.path]
+        return [place for place in self._keyed.get(key, ()) if place[0].path in near]
 
 
 def _keyed(project: Project) -> dict[str, list[tuple[FileFacts, ast.expr, bool]]]:

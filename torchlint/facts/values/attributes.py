@@ -79,8 +79,8 @@ class Attributes:
 
     def of_class(self, cls: str, name: str) -> Value | None:
         """Return what ``instance.name`` is for an instance of a class."""
-        if cls == options.NAMESPACE:
-            return join((self._options.of(name), *(self._stored(cls, store) for store in self._stores(cls, name))))
+        if options.is_namespace(cls):
+            return self._options.of(cls, name, (self._stored(cls, store) for store in self._stores(cls, name)))
         project = self.ask.project
         own = project.implementations(cls, name)
         if own:

@@ -11,9 +11,9 @@ from torchlint.facts.code.alternatives import Alternatives
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.dynamic import evaluated, looked_up, named
+from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.project import is_external_module
 from torchlint.facts.code.relaying import DECLARING, RELAYING, handed_on, relayed
 from torchlint.facts.code.tree import is_none
 from torchlint.facts.values import engines, operators, spaces, tensordicts
@@ -240,8 +240,8 @@ class CallValues:
         if source.kind in (Kind.LIST, Kind.DICT, Kind.SIZE):
             return container_method(func.attr, source, node, of)
         if source == tensordicts.TENSORDICT:
-            return self._tensordict(func.attr, node)
-        if (answer := library_method(source, func.attr)) is not None:
+            return self._tensordict(facts, func.attr, node)
+        if (answer := library_method(source, func.attr, lambda: self.ask.project.groups[facts.path])) is not None:
             return answer
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in KEEPING:
             return module_moved(func.attr, source, node, of)
@@ -317,11 +317,11 @@ class CallValues:
         parts = name.split(".")
         return not any(".".join(parts[:cut]) in self.ask.project.modules for cut in range(1, len(parts) + 1))
 
-    def _tensordict(self, name: str, node: ast.Call) -> Value:
-        """A method of a TensorDict; ``get`` gives what the project keeps under the key."""
+    def _tensordict(self, facts: FileFacts, name: str, node: ast.Call) -> Value:
+        """A method of a TensorDict; ``get`` gives what the connected files keep under the key."""
         key = node.args[0] if node.args else None
         if name in ("get", "pop") and isinstance(key, ast.Constant) and isinstance(key.value, str):
-            return self.ask.entry(key.value)
+            return self.ask.entry(facts, key.value)
         return tensordicts.method(name)
 
     def _called_env(self, node: ast.expr) -> bool:

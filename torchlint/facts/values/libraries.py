@@ -76,11 +76,14 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
     return spaces.made(name, node, of) or tensordicts.made(name, node, of) or options.made(name, node, of)
 
 
-def library_method(source: Value, name: str) -> Value | None:
-    """Return what a method of a library's object gives, ``None`` where it is not known."""
+def library_method(source: Value, name: str, near: options.Near) -> Value | None:
+    """Return what a method of a library's object gives, ``None`` where it is not known.
+
+    ``near`` gives the files that imports connect with the one that calls it, by path.
+    """
     if spaces.is_space(source):
         return spaces.sample(source) if name == "sample" else UNKNOWN
-    return options.parsed(source, name)
+    return options.parsed(source, name, near)
 
 
 def _by_rule(rule: str, node: ast.Call, of: signatures.Of) -> Value:
@@ -102,8 +105,11 @@ def _by_rule(rule: str, node: ast.Call, of: signatures.Of) -> Value:
     return NDARRAY if rule == "like_array" else UNKNOWN
 
 
-def library_name(name: str) -> Value | None:
-    """Return the value of a library's constant: a dtype, infinity, ``newaxis``; ``None`` when it is not known."""
+def library_name(name: str, near: options.Near) -> Value | None:
+    """Return the value of a library's constant: a dtype, infinity, ``newaxis``; ``None`` when it is not known.
+
+    ``near`` gives the files that imports connect with the one that reads the constant, by path.
+    """
     module, _, last = name.rpartition(".")
     if module == "torch" and last in signatures.table()["dtypes"]:
         return Value(Kind.DTYPE, dtype=signatures.table()["dtypes"][last])
@@ -115,4 +121,4 @@ def library_name(name: str) -> Value | None:
         return FLOAT
     if name in ("numpy.newaxis", "builtins.None"):
         return NONE
-    return Value(Kind.INSTANCE, name=options.NAMESPACE) if name == options.FLAGS else None
+    return options.namespace(near()) if name == options.FLAGS else None

@@ -280,9 +280,9 @@ class Values(Fact):
         if source == HOST:
             return self._ask.guess(encoded(key)) if key in table()["outputs"]["inputs"] else HOST
         if source == tensordicts.TENSORDICT:
-            return self._ask.entry(key) if isinstance(key, str) else source
+            return self._ask.entry(facts, key) if isinstance(key, str) else source
         if not source.known and isinstance(key, str):
-            return self._ask.promised(key)
+            return self._ask.promised(facts, key)
         if source == UNKNOWN and key == 0 and is_output(node.value, self._ask.knower(facts)):
             return self._ask.guess(TENSOR)
         if isinstance(key, str) and is_typed_dict(self.project, source):
@@ -309,7 +309,7 @@ class Values(Fact):
         reach = self.project.reaching(facts, node)
         if not reach.bindings:
             name = self.project.qualified(facts, node) or ""
-            return self._named(name) if name else UNKNOWN
+            return self._named(facts, name) if name else UNKNOWN
         seen = possible(self.project, facts, node, reach.bindings, lambda each: self._ask.solver.ask((facts, each)))
         result = self._ask.reached(facts, reach) if seen is reach.bindings else self._ask.bound(facts, seen)
         if result is None:
@@ -321,9 +321,9 @@ class Values(Fact):
             return TENSOR if self._needed.was_tensor(facts, node) else self._ask.guess(TENSOR)
         return result
 
-    def _named(self, name: str) -> Value | None:
-        """The value of a qualified name outside of any function."""
-        known = library_name(name)
+    def _named(self, facts: FileFacts, name: str) -> Value | None:
+        """The value of a qualified name outside of any function, in a file."""
+        known = library_name(name, lambda: self.project.groups[facts.path])
         if known is not None:
             return known
         module, _, last = name.rpartition(".")
@@ -342,7 +342,7 @@ class Values(Fact):
     def _binding(self, facts: FileFacts, binding: Binding) -> Value | None:
         how = binding.how
         if how is Bind.IMPORT:
-            return self._named(self.project.canonical(facts, binding.target))
+            return self._named(facts, self.project.canonical(facts, binding.target))
         if how in (Bind.FUNCTION, Bind.CLASS) and binding.scope is not None:
             kind = Kind.FUNCTION if how is Bind.FUNCTION else Kind.CLASS
             return Value(kind, name=binding.scope.dotted)
@@ -473,7 +473,7 @@ class Values(Fact):
     def _member(self, facts: FileFacts, node: ast.Attribute) -> Value | None:
         name = self.project.qualified(facts, node)
         if name is not None and not name.startswith("builtins."):
-            found = self._named(name)
+            found = self._named(facts, name)
             if found is None or found.known:
                 return found
         source = self._ask.value(facts, node.value)
