@@ -13,10 +13,7 @@ from ._unsynchronised_timing import unsynchronised
 _CLOCKS = function_names(clock="wall")
 _LONGEST = 40
 
-_MESSAGE = (
-    "`{work}` only queues work on the GPU, so this times the queueing; "
-    "synchronize before the clock is read, or record events"
-)
+_MESSAGE = "nothing waits for what `{work}` queued on the GPU; synchronize before the clock is read, or record events"
 
 _SOURCE = """\
 import time
@@ -55,7 +52,8 @@ class UnsynchronisedTiming(Rule):
     ## What it does
     Finds differences of two readings of a clock in hot code where the last thing done between them gives work to the
     device (a network, `backward()`, an optimizer step), directly or in a function of the project, and nothing after it
-    waits: no `synchronize()`, no `.item()`, no copy to the host.
+    waits: no `synchronize()`, no `.item()`, no copy to the host. Where something waits earlier between the readings,
+    only a network or a `backward()` after it counts: an optimizer step alone is a small part of what is timed.
 
     ## Why is this slow
     It is not slow, it measures something else: work on an accelerator is queued, and the call returns before the work

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
@@ -26,10 +26,31 @@ _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builti
 _HARMLESS = ("builtins.", "time.", "math.", "random.", "os.", "collections.", "itertools.", "logging.", "tqdm.")
 _DEPTH = 4
 
-WAITS = "waits"
-"""Last of all, code waits for the device, or may wait."""
-NOTHING = ""
-"""Code neither waits for the device nor gives it work; any other answer is the source of the last work it gives."""
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What code does last with a device.
+
+    ``work`` is the source of what it gives the device last, empty if it waits, or may wait, after that (``waits``).
+    ``surely``: whether some of it is known to wait, ``heavy`` whether networks run or are differentiated after that.
+    """
+
+    work: str = ""
+    heavy: bool = False
+    waits: bool = False
+    surely: bool = False
+
+    def after(self, earlier: Tail) -> Tail:
+        """Return the tail of some code and of what runs before it."""
+        if self.surely:
+            return self
+        work = self.work if self.waits else self.work or earlier.work
+        return Tail(work, self.heavy or earlier.heavy, self.waits or earlier.waits, earlier.surely)
+
+
+_WAITS = Tail(waits=True, surely=True)
+_MAY_WAIT = Tail(waits=True)
+_NOTHING = Tail()
 
 
 @dataclass(eq=False, slots=True)
@@ -38,24 +59,26 @@ class Clocks(Fact):
 
     autograd: Autograd
     switches: Switches
-    _last: dict[Scope, str] = field(default_factory=dict)
+    _last: dict[Scope, Tail] = field(default_factory=dict)
 
     def unsynchronised(self, facts: FileFacts, call: ast.Call) -> str | None:
         """Return the device work that nothing waits for before the second reading of a clock, or ``None``.
 
-        Both readings are in one round of the same loops, and their difference is taken.
+        Both readings are in one round of the same loops, and their difference is taken. Where something waits between
+        them, what comes after it is little, unless a network runs or is differentiated.
         """
         start = self._start(facts, call)
         if start is None or self._is_timing_many(facts, start, call):
             return None
         block, index = facts.places[start]
         stmt = facts.statement(call)
-        last = self._parts(facts, _header(stmt), 0, before=call) if stmt is not None else NOTHING
+        tail = self._parts(facts, _header(stmt), 0, before=call) if stmt is not None else _NOTHING
         for around, place in facts.blocks(call):
-            last = last or self._block(facts, around[index + 1 if around is block else 0 : place])
-            if last or around is block:
+            earlier = around[index + 1 if around is block else 0 : place]
+            tail = tail.after(self._block(facts, earlier))
+            if around is block or tail.surely:
                 break
-        return None if last in (WAITS, NOTHING) else last
+        return tail.work if tail.work and (tail.heavy or not tail.surely) else None
 
     def warms_up(self, facts: FileFacts, call: ast.Call, compiled: frozenset[str]) -> str | None:
         """Return the compiled function or class that runs in a loop timed by a reading of a clock, or ``None``.
@@ -168,81 +191,66 @@ class Clocks(Fact):
 
     # what happens last ----------------------------------------------------------------------------------------------
 
-    def _block(self, facts: FileFacts, block: Sequence[ast.stmt], depth: int = 0) -> str:
-        """What a block does last on the device: the source of work it queues, ``WAITS``, or ``NOTHING``."""
-        for stmt in reversed(block):
-            found = self._statement(facts, stmt, depth)
-            if found:
-                return found
-        return NOTHING
+    def _block(self, facts: FileFacts, block: Sequence[ast.stmt], depth: int = 0) -> Tail:
+        """The tail of a block."""
+        return _backwards(self._statement(facts, stmt, depth) for stmt in reversed(block))
 
-    def _statement(self, facts: FileFacts, stmt: ast.stmt, depth: int) -> str:
+    def _statement(self, facts: FileFacts, stmt: ast.stmt, depth: int) -> Tail:
         if isinstance(stmt, (*NESTED, ast.Import, ast.ImportFrom)):
-            return NOTHING
+            return _NOTHING
         blocks = [getattr(stmt, name, []) for name in ("body", "orelse", "finalbody", "handlers")]
         if not any(blocks):
             return self._parts(facts, [stmt], depth)
         if isinstance(stmt, ast.If):
             return self._branches(facts, stmt, depth)
         if isinstance(stmt, (*LOOPS, ast.With, ast.AsyncWith)):
-            return self._block(facts, stmt.body, depth) or self._parts(facts, _header(stmt), depth)
-        return WAITS  # try, match: not followed
+            return self._block(facts, stmt.body, depth).after(self._parts(facts, _header(stmt), depth))
+        return _MAY_WAIT  # try, match: not followed
 
-    def _branches(self, facts: FileFacts, stmt: ast.If, depth: int) -> str:
-        """An ``if``: branches that seldom run do not count; one that waits makes it wait."""
-        ends = [
-            self._block(facts, block, depth)
-            for block in (stmt.body, stmt.orelse)
-            if block and not self._is_seldom(facts, block[0])
-        ]
-        if is_debug_flag(stmt.test):
-            ends = ends[1:]
-        if WAITS in ends:
-            return WAITS
+    def _branches(self, facts: FileFacts, stmt: ast.If, depth: int) -> Tail:
+        """An ``if``: branches that seldom run do not count; one that ends with waiting makes it wait."""
+        blocks = [stmt.orelse] if is_debug_flag(stmt.test) else [stmt.body, stmt.orelse]
+        often = [block for block in blocks if not block or not self._is_seldom(facts, block[0])]
         asked = self.autograd.values.of(facts, stmt.test)
         waits = asked.kind is Kind.TENSOR and asked.device is not Device.CPU
-        test = WAITS if waits else self._parts(facts, [stmt.test], depth)
-        return next((end for end in ends if end), test)
+        test = _WAITS if waits else self._parts(facts, [stmt.test], depth)
+        return _either([self._block(facts, block, depth) for block in often]).after(test)
 
     def _is_seldom(self, facts: FileFacts, stmt: ast.stmt) -> bool:
         return self.autograd.heat.frequency(facts, stmt) < Frequency.UPDATE
 
-    def _parts(self, facts: FileFacts, nodes: Sequence[ast.AST], depth: int, before: ast.Call | None = None) -> str:
-        """The last call among some expressions that waits or gives work; of one inside another the outer is later.
+    def _parts(self, facts: FileFacts, nodes: Sequence[ast.AST], depth: int, before: ast.Call | None = None) -> Tail:
+        """The tail of some expressions; of calls one inside another the outer is later.
 
         ``before``: only those count that have ended when this call begins.
         """
         calls = [part for node in nodes for part in _walk(node) if isinstance(part, ast.Call)]
         if before is not None:
             calls = [part for part in calls if _end(part) <= (before.lineno, before.col_offset)]
-        for call in sorted(calls, key=_end, reverse=True):
-            found = self._call(facts, call, depth)
-            if found:
-                return found
-        return NOTHING
+        return _backwards(self._call(facts, call, depth) for call in sorted(calls, key=_end, reverse=True))
 
-    def _call(self, facts: FileFacts, call: ast.Call, depth: int) -> str:
+    def _call(self, facts: FileFacts, call: ast.Call, depth: int) -> Tail:
         autograd, func = self.autograd, call.func
         method = func.attr if isinstance(func, ast.Attribute) else ""
         name = autograd.project.qualified(facts, func) or ""
         if method in _WAITING or name.endswith(".synchronize") or "waits" in autograd.values.row(facts, call):
-            return WAITS
+            return _WAITS
         targets = autograd.graph.callees.get(call, ())
-        if autograd.values.of(facts, func).kind is Kind.MODULE:
-            return ast.unparse(call)
+        if autograd.values.of(facts, func).kind is Kind.MODULE or (method == "backward" and not targets):
+            return Tail(ast.unparse(call), heavy=True)
         if targets:
             return self._called(call, targets, depth)
         if method in _QUEUING or self._steps(facts, func):
-            return ast.unparse(call)
+            return Tail(ast.unparse(call))
         if method == "step" and "sched" in dotted(func).lower():
-            return NOTHING  # of learning rates
+            return _NOTHING  # of learning rates
         if name.startswith("torch.") or self._is_tensor(facts, func):
-            return WAITS if self._uploads(facts, call) else self._torch(facts, call)
+            return _WAITS if self._uploads(facts, call) else self._torch(facts, call)
         if name.startswith(_HARMLESS):
             return self._harmless(facts, call, name)
         if method in ("zero_grad", "append", "train", "eval", "parameters", "sample", "extend", "add", "get"):
-            return NOTHING
-        return WAITS
+            return _NOTHING
+        return _MAY_WAIT
 
     def _steps(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether an optimizer steps."""
@@ -254,13 +262,13 @@ class Clocks(Fact):
     def _is_tensor(self, facts: FileFacts, func: ast.expr) -> bool:
         return isinstance(func, ast.Attribute) and self.autograd.values.of(facts, func.value).kind is Kind.TENSOR
 
-    def _torch(self, facts: FileFacts, call: ast.Call) -> str:
+    def _torch(self, facts: FileFacts, call: ast.Call) -> Tail:
         """A function of torch: arithmetic gives work where it is given tensors that may lie on a device."""
         values = self.autograd.values
         given = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
         tensors = [values.of(facts, node) for node in given]
         queued = any(value.kind is Kind.TENSOR and value.device is not Device.CPU for value in tensors)
-        return ast.unparse(call) if queued else NOTHING
+        return Tail(ast.unparse(call)) if queued else _NOTHING
 
     def _uploads(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether data of the host are copied to a device, which waits for what the device was given before."""
@@ -268,35 +276,52 @@ class Clocks(Fact):
         if values.of(facts, call).device is Device.CPU or any(word.arg == "non_blocking" for word in call.keywords):
             return False
         if self.autograd.project.qualified(facts, func) in _MAKING:
-            told = any(word.arg == "device" for word in call.keywords)
-            return told and bool(call.args) and values.of(facts, call.args[0]).is_data
+            placed = any(word.arg == "device" for word in call.keywords)
+            return placed and bool(call.args) and values.of(facts, call.args[0]).is_data
         if not isinstance(func, ast.Attribute) or func.attr not in _MOVING:
             return False
         return values.of(facts, func.value).device is Device.CPU
 
-    def _harmless(self, facts: FileFacts, call: ast.Call, name: str) -> str:
+    def _harmless(self, facts: FileFacts, call: ast.Call, name: str) -> Tail:
         """A function of Python: it waits where it reads a tensor."""
-        reads = name in _NUMBERS and any(
-            self.autograd.values.of(facts, part).kind in (Kind.TENSOR, Kind.UNKNOWN) for part in call.args
-        )
-        return WAITS if reads else NOTHING
+        kinds = {self.autograd.values.of(facts, part).kind for part in call.args} if name in _NUMBERS else set()
+        if Kind.TENSOR in kinds:
+            return _WAITS
+        return _MAY_WAIT if Kind.UNKNOWN in kinds else _NOTHING
 
-    def _called(self, call: ast.Call, targets: Sequence[Scope], depth: int) -> str:
-        """What the last of a project function's statements does, in words of the call."""
+    def _called(self, call: ast.Call, targets: Sequence[Scope], depth: int) -> Tail:
+        """The tail of the project functions that a call may run, in words of the call."""
         if depth >= _DEPTH or call in self.autograd.graph.weak:
-            return WAITS
-        ends = {self._function(target, depth + 1) for target in targets}
-        if WAITS in ends:
-            return WAITS
-        return ast.unparse(call) if any(ends) else NOTHING
+            return _MAY_WAIT
+        ends = [self._function(target, depth + 1) for target in targets]
+        tail = _either(ends)
+        return replace(tail, work=ast.unparse(call)) if tail.work else tail
 
-    def _function(self, scope: Scope, depth: int) -> str:
+    def _function(self, scope: Scope, depth: int) -> Tail:
         if scope not in self._last:
-            self._last[scope] = WAITS  # while it is being asked: a function that calls itself
+            self._last[scope] = _MAY_WAIT  # while it is being asked: a function that calls itself
             body = scope.node.body if isinstance(scope.node, FUNCTIONS) else None
             waits = body is None or bool(scope.yields)
-            self._last[scope] = WAITS if waits or body is None else self._block(scope.file, body, depth)
+            self._last[scope] = _MAY_WAIT if waits or body is None else self._block(scope.file, body, depth)
         return self._last[scope]
+
+
+def _backwards(tails: Iterable[Tail]) -> Tail:
+    """The tail of several steps of code, from the last to the first; those before a wait are not looked at."""
+    found = _NOTHING
+    for tail in tails:
+        found = found.after(tail)
+        if found.surely:
+            break
+    return found
+
+
+def _either(ends: Sequence[Tail]) -> Tail:
+    """The tail of code of which one of several parts runs; where one ends with waiting, all may."""
+    work = next((end.work for end in ends if end.work), "")
+    waiting = any(end.waits and not end.work for end in ends)
+    heavy, waits = any(end.heavy for end in ends), any(end.waits for end in ends)
+    return Tail("" if waiting else work, heavy, waits, bool(ends) and all(end.surely for end in ends))
 
 
 def _end(node: ast.expr) -> tuple[int, int]:
