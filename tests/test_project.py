@@ -10,7 +10,6 @@ from linting import lint
 from projects import Code
 
 from torchlint.facts.code.exporting import exported
-from torchlint.facts.code.graph import components
 from torchlint.facts.code.linking import module_name
 
 NET = "class Net:\n    def forward(self):\n        return 1\n\ndef head():\n    return 2\n"
@@ -296,7 +295,7 @@ def test_what_stands_behind_modules_among_the_bases_is_not_what_a_call_runs(cls:
 
 
 def test_files_are_grouped_by_imports_in_either_direction() -> None:
-    groups = components(FAMILY.project)
+    groups = FAMILY.project.groups
     assert groups["base.py"] == groups["agent.py"] == {"base.py", "agent.py"}
     assert groups["circle.py"] == {"circle.py"}
 

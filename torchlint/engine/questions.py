@@ -90,7 +90,7 @@ class SiteNames(_Questions):
     def module(self, module: str) -> str | None:
         """Return the name a module is bound to by an import of this file that the node sees, also by a star import."""
         file = self.site.file
-        starred = self.site.analyses[Project].starred_module(file, module) if file.star_imports else None
+        starred = self.site.analyses[Project].exports.module_alias(file, module) if file.star_imports else None
         scope: Scope | None = file.scope_of(self.site.twin)
         while scope is not None:
             if scope.kind != "class" and module in scope.imported:
@@ -213,7 +213,7 @@ class SiteFlow(_Questions):
             return Purpose.RAISE
         if isinstance(branch, ast.If) and not branch.orelse and reports(branch.body):
             return Purpose.REPORT
-        if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and self._leaves_loop(branch)):
+        if isinstance(branch, ast.While) or (isinstance(branch, ast.If) and self._leaves_loop(branch.body)):
             return Purpose.LEAVE
         if branch is not None:
             arms = values_of(list(_arms(branch))) if isinstance(branch, ast.If) else []
@@ -231,12 +231,17 @@ class SiteFlow(_Questions):
         kinds = {self.site.analyses[Values].of(self.site.file, arm).kind for arm in arms}
         return Purpose.BLEND if branch is None or kinds & {Kind.TENSOR, Kind.UNKNOWN} else Purpose.OTHER
 
-    def _leaves_loop(self, branch: ast.If) -> bool:
-        """Whether a branch ends in ``break``, or in ``return`` in a loop: a search is over."""
-        last = branch.body[-1]
+    def _leaves_loop(self, block: Sequence[ast.stmt]) -> bool:
+        """Whether a block ends in ``break``, or in ``return`` in a loop: a search is over.
+
+        One arm of a last ``if`` may do so: ``if alone: break``, ``else: finished = True``.
+        """
+        last = block[-1]
+        if isinstance(last, ast.If):
+            return any(self._leaves_loop(arm) for arm in (last.body, last.orelse) if arm)
         if not isinstance(last, ast.Return):
             return isinstance(last, ast.Break)
-        return enclosing_loop(self.site.file, branch, self.site.file.scope_of(branch).function) is not None
+        return enclosing_loop(self.site.file, last, self.site.file.scope_of(last).function) is not None
 
     def handles_error(self) -> bool:
         """Return whether the node is in the ``except`` part of a ``try``."""

@@ -39,6 +39,14 @@ def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
     return None
 
 
+def passing(function: Scope, caller: Caller) -> Iterator[tuple[str, ast.expr]]:
+    """Yield what a call passes for each parameter of a function, without those that it leaves out."""
+    for name in function.params:
+        given = passed(function, name, caller)
+        if given is not None:
+            yield name, given
+
+
 def arguments(
     callers: Mapping[Scope, Sequence[Caller]], function: Scope | None, name: str
 ) -> Iterator[tuple[Caller, ast.expr | None]]:

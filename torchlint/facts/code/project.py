@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.backends import Backends
+from torchlint.facts.code.exports import Exports
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.hierarchy import hierarchy, is_external_module
 from torchlint.facts.code.linking import Modules, connected
@@ -42,7 +42,7 @@ class Project(Fact):
     methods: dict[str, list[Scope]] = field(default_factory=dict)
     children: dict[str, list[Scope]] = field(default_factory=dict)
     outside: dict[str, list[tuple[FileFacts, ast.expr, AttributeStore]]] = field(default_factory=dict)
-    _canonical: dict[tuple[str, str], str] = field(default_factory=dict)
+    exports: Exports = field(init=False)
     _names: dict[ast.AST, str | None] = field(default_factory=dict)
     _common: dict[Reaching, str | None] = field(default_factory=dict)
     _bases: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -55,17 +55,19 @@ class Project(Fact):
     _modules: dict[str, bool] = field(default_factory=dict)
     _stored: dict[str, frozenset[str]] | None = None
     _unused: frozenset[str] | None = None
-    _backends: Backends | None = None
     _quoted: frozenset[bytes] | None = None
     _mentioned: frozenset[str] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
     _groups: dict[str, frozenset[str]] | None = None
 
+    def __post_init__(self) -> None:
+        self.exports = Exports(self)
+
     def edited(self, edits: FileEdits) -> Project:
         """Return the project with edited files in place of the old ones; what names mean in the rest is kept."""
         project = link((edits.files.get(facts, facts) for facts in self.files.values()), self.models)
         project._names.update(self._names)
-        project._canonical.update(self._canonical)
+        project.exports.learn(self.exports)
         project._definitions = self._definitions
         project._groups = self._groups
         return project
@@ -79,6 +81,10 @@ class Project(Fact):
     def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
         """Return the bindings in a loop that may reach a name where the loop reads it."""
         return self._definitions.rounds(facts, name, loop)
+
+    def lasting(self, facts: FileFacts, name: str) -> list[Binding]:
+        """Return the bindings of a name of a file's top level that code outside of it may see."""
+        return self._definitions.lasting(facts, name, facts.top)
 
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
         """Return the project file that an absolute import of ``dotted`` in a file means, ``None`` if there is none."""
@@ -118,7 +124,7 @@ class Project(Fact):
             return None
         reach = self.reaching(facts, node)
         if not reach.bindings:
-            return self._starred(facts, node.id) or (f"builtins.{node.id}" if node.id in _BUILTINS else None)
+            return self.exports.starred(facts, node.id) or (f"builtins.{node.id}" if node.id in _BUILTINS else None)
         if len(reach.bindings) <= MOST_BINDINGS:
             return self._common_name(facts, reach)
         if reach not in self._common:  # many uses have them in common
@@ -174,76 +180,7 @@ class Project(Fact):
 
     def canonical(self, facts: FileFacts, dotted: str) -> str:
         """Follow an absolute dotted name into the project: re-exports resolve to where a thing is defined."""
-        key = (facts.path.rpartition("/")[0], dotted)
-        found = self._canonical.get(key)
-        if found is None:
-            found = self._canonical[key] = self._follow(facts, dotted, 0, key[0])
-        return found
-
-    def _follow(self, facts: FileFacts, dotted: str, depth: int, folder: str, through: Collection[str] = ()) -> str:
-        """One step of ``canonical``; ``through`` are the files by whose star imports the name came here."""
-        parts = dotted.split(".")
-        beside = self.names.beside(facts.path, parts)
-        defined = beside is not None and beside.defines(parts[1])  # and no module of a package elsewhere
-        for cut in range(1 if defined else len(parts), 0, -1):
-            file = self.module(facts, ".".join(parts[:cut]))
-            if file is None:
-                continue
-            rest = parts[cut:]
-            if not rest:
-                return file.module
-            found = file.top.bindings.get(rest[0])
-            if found is None:
-                # A file whose star import names a module that is not there may be taken for that module.
-                starred = file.star_imports if depth < 5 and file.path not in through else ()
-                passed = (*through, file.path)
-                names = [self._follow(file, f"{base}.{rest[0]}", depth + 1, folder, passed) for base in starred]
-                ours = [name for name in names if self._defines(name) or name.startswith("torch.")]
-                return ".".join([self._fitting(folder, ours)[0] if ours else f"{file.module}.{rest[0]}", *rest[1:]])
-            found = self._definitions.lasting(file, rest[0], file.top)
-            binding = found[-1]
-            if binding.how is Bind.IMPORT and depth < 8:
-                targets = dict.fromkeys(each.target for each in found if each.how is Bind.IMPORT)
-                full = [".".join([target, *rest[1:]]) for target in targets]
-                names = [self._follow(file, name, depth + 1, folder, through) for name in full]
-                ours = self._fitting(folder, filter(self._defines, names))
-                if len(ours) > 1:
-                    return ".".join([file.module, *rest])  # one of several, as the value of the name tells
-                return ours[0] if ours else names[-1]
-            if len(found) == 1 and binding.how is Bind.ASSIGN and (name := self.binding_name(file, binding) or ""):
-                return ".".join([name, *rest[1:]])  # zeros = torch.zeros
-            return ".".join([file.module, *rest])
-        return dotted
-
-    def _defines(self, name: str) -> bool:
-        """Whether a class or function of the project has a qualified name."""
-        return name in self.classes or name in self.functions
-
-    def _fitting(self, folder: str, names: Iterable[str]) -> list[str]:
-        """Of definitions of one name for several frameworks those that a folder's code can mean."""
-        if self._backends is None:
-            self._backends = Backends(self.files.values())
-        return self._backends.kept(folder, {name: self.classes.get(name) or self.functions.get(name) for name in names})
-
-    def _starred(self, facts: FileFacts, name: str) -> str | None:
-        """What a name means when it can only come from a star import."""
-        for base in facts.star_imports:
-            file = self.module(facts, base)
-            if file is None:
-                continue
-            full = self.canonical(facts, f"{base}.{name}")
-            if full in self.classes or full in self.functions or full.startswith("torch.") or name in file.top.bindings:
-                return full
-            if full in self.modules and "__all__" in file.top.bindings:
-                return full
-        return None
-
-    def starred_module(self, facts: FileFacts, module: str) -> str | None:
-        """Return the name under which a star import of a file of the project gives a module: ``np`` for ``numpy``."""
-        files = (self.module(facts, base) for base in facts.star_imports)
-        tops = (file.top for file in files if file is not None and "__all__" not in file.top.bindings)
-        names = (name for top in tops if (name := top.imported.get(module, "_"))[0] != "_")
-        return next((name for name in names if self._starred(facts, name) == module), None)
+        return self.exports.canonical(facts, dotted)
 
     # classes --------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import reduce
 
@@ -28,6 +28,7 @@ from torchlint.facts.values.containers import (
     container_method,
     element_of,
     generator_of,
+    lacks,
     named_items,
     plain,
 )
@@ -49,6 +50,7 @@ from torchlint.facts.values.join import (
 from torchlint.facts.values.libraries import library_call, library_method
 from torchlint.facts.values.loaders import loader
 from torchlint.facts.values.ranks import lists_places
+from torchlint.facts.values.registries import Registries
 from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_method
@@ -72,14 +74,6 @@ _NAMED = function_names(names=("class", "module", "object"))
 _WRAPPERS = function_names(wraps=True)
 
 _TRUTHS = frozenset({"any", "all"})
-_OF_PYTHON: Mapping[Kind, type] = {
-    Kind.DICT: dict,
-    Kind.LIST: list,
-    Kind.TUPLE: tuple,
-    Kind.STRING: str,
-    Kind.NONE: type(None),
-}
-
 # Ends of the names of classes of transformers that prepare texts and images for a model.
 _PREPARING = ("Tokenizer", "TokenizerFast", "Processor")
 _ANY_MODULE = "torch.nn.Module"
@@ -94,10 +88,12 @@ class CallValues:
     envs_return_arrays: Callable[[], bool]
     _batches: BatchItems = field(init=False)
     _alternatives: Alternatives = field(init=False)
+    _registries: Registries = field(init=False)
 
     def __post_init__(self) -> None:
         self._batches = BatchItems(self.ask)
         self._alternatives = Alternatives(self.ask.project)
+        self._registries = Registries(self.ask)
 
     def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
         """Return the value of a call."""
@@ -132,6 +128,8 @@ class CallValues:
         if (inner := relayed(project, node.func)) is not None:
             callee = self.ask.value(facts, inner)
             return None if callee is None else self._called(callee, facts, node)
+        if (taken := self._registries.of(facts, node, name)) is not None:
+            return taken
         if (handed := engines.wrapped(name or "", node, self.ask.knower(facts))) is not None:
             return handed if name in table()["wrapping"]["functions"] else self.ask.guess(handed)
         if name == PARTIAL and node.args:
@@ -278,7 +276,7 @@ class CallValues:
         if func.attr not in _TRUTHS or not isinstance(func.value, ast.Name):
             return None
         found = [each for each in self._one_by_one(facts, func.value) if each is not None]
-        having = [each for each in found if not _lacks(each, func.attr)]
+        having = [each for each in found if not lacks(each, func.attr)]
         value = join(having) if len(having) < len(found) else None
         return value if value is not None and value.kind is Kind.TENSOR else None
 
@@ -465,11 +463,6 @@ class CallValues:
 def _by_class(value: Value) -> Sequence[str]:
     """The classes of the project or of libraries whose methods are called on a value."""
     return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name else ()
-
-
-def _lacks(value: Value, method: str) -> bool:
-    """Whether a value of Python itself has no method of a name."""
-    return value.kind in _OF_PYTHON and not hasattr(_OF_PYTHON[value.kind], method)
 
 
 def _tokenizes(call: ast.Call) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from torchlint.facts.code.model import Bind, Binding
@@ -21,6 +21,14 @@ GIVING = frozenset({"values", "items", "get", "pop"})
 """The methods of a dict that give what it holds."""
 ANY_MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 """A module of a class that is not known."""
+
+_OF_PYTHON: Mapping[Kind, type] = {
+    Kind.DICT: dict,
+    Kind.LIST: list,
+    Kind.TUPLE: tuple,
+    Kind.STRING: str,
+    Kind.NONE: type(None),
+}
 
 
 def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
@@ -194,3 +202,8 @@ def displayed(binding: Binding) -> Value | None:
     if makes_dict(binding.value):
         return dict_of(UNKNOWN)
     return list_of(UNKNOWN) if isinstance(binding.value, ast.List) else None
+
+
+def lacks(value: Value, method: str) -> bool:
+    """Return whether a value is one of Python itself whose class has no method of a name."""
+    return value.kind in _OF_PYTHON and not hasattr(_OF_PYTHON[value.kind], method)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
-from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.callers import Caller, passed, passing
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import receiver_of
@@ -46,10 +46,26 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     if registered and cls and function.method_of is not None and function.method_of.dotted != cls:
         found = _looked_up(ask, function, cls)
         return found if found != UNKNOWN else result
-    if result is None or result.kind is not Kind.TENSOR or result.device in (Device.CPU, Device.CUDA):
+    if result is None or function.yields:
         return result
-    given = function.results
-    if function.yields or not any(_mentions(function, node) for node in given):
+    if result.kind is not Kind.TUPLE or result.keys:
+        return _placed(ask, function, caller, result, function.results)
+    parts = [node.elts if isinstance(node, ast.Tuple) else () for node in function.results]
+    if any(len(each) != len(result.items) or any(isinstance(part, ast.Starred) for part in each) for each in parts):
+        return result
+    items = [
+        _placed(ask, function, caller, item, nodes)
+        for item, nodes in zip(result.items, zip(*parts, strict=True), strict=True)
+    ]
+    known = [item for item in items if item is not None]
+    return replace(result, items=tuple(known)) if len(known) == len(items) else None
+
+
+def _placed(ask: Ask, function: Scope, caller: Caller, result: Value, given: Sequence[ast.expr]) -> Value | None:
+    """A result of one call, given by one of some expressions: on the host where all that it is made of is there."""
+    if result.kind is not Kind.TENSOR or result.device in (Device.CPU, Device.CUDA):
+        return result
+    if not any(_mentions(function, node) for node in given):
         return result
     where = _Trail(ask, function, caller).all(given)
     if where is None:
@@ -71,8 +87,7 @@ def _named_by(function: Scope, caller: Caller, names: str) -> str:
 
     All of them where it passes no such literal.
     """
-    given = (passed(function, each, caller) for each in function.params)
-    texts = {each.value for each in given if isinstance(each, ast.Constant)}
+    texts = {given.value for _, given in passing(function, caller) if isinstance(given, ast.Constant)}
     return "|".join(each for each in names.split("|") if each.rpartition(".")[2] in texts) or names
 
 
@@ -160,6 +175,8 @@ class _Trail:
                 yield from self._of(inner)
             case ast.BinOp(left=left, right=right):
                 yield from self._operands([left, right])
+            case ast.Call(func=ast.Attribute(attr="to"), args=[target, *_]) if given := self._parameter(target):
+                yield _named(self._given(given))
             case ast.Call(func=ast.Attribute(value=source, attr=name)) if self._stays(source, name):
                 yield from self._operands([source, *node.args, *(keyword.value for keyword in node.keywords)])
             case _:
@@ -179,16 +196,24 @@ class _Trail:
             elif value.kind is Kind.TENSOR:
                 yield from self._of(node)
 
+    def _parameter(self, node: ast.expr) -> Binding | None:
+        """The parameter of the function that an expression reads."""
+        found = self.ask.project.reaching(self.function.file, node).parameter
+        return found if found is not None and found.scope is self.function else None
+
+    def _given(self, parameter: Binding) -> Value | None:
+        """What the call gives for a parameter."""
+        given = passed(self.function, parameter.target, self.caller)
+        if given is not None:
+            return self.ask.value(self.caller.facts, given)
+        if starred(self.caller.call) or parameter.value is None:
+            return UNKNOWN
+        return self.ask.value(self.function.file, parameter.value)
+
     def _bound(self, binding: Binding) -> Iterator[Device | None]:
         file = self.function.file
         if binding.how is Bind.PARAM and binding.scope is self.function:
-            given = passed(self.function, binding.target, self.caller)
-            if given is not None:
-                yield from _place(self.ask.value(self.caller.facts, given))
-            elif starred(self.caller.call) or binding.value is None:
-                yield Device.UNKNOWN
-            else:
-                yield from _place(self.ask.value(file, binding.value))
+            yield from _place(self._given(binding))
         elif binding.how is Bind.ASSIGN and not binding.path and binding.value is not None:
             yield from self._of(binding.value)
         elif isinstance(binding.stmt, ast.AugAssign) and isinstance(binding.stmt.target, ast.Name):
@@ -203,6 +228,14 @@ def _place(value: Value | None) -> Iterator[Device | None]:
         yield None
     elif value.kind is not Kind.NONE:
         yield Device.CPU if value.kind is Kind.TENSOR and value.device is Device.CPU else Device.UNKNOWN
+
+
+def _named(target: Value | None) -> Device | None:
+    """Where a tensor lies that is moved to what a value names."""
+    if target is None:
+        return None
+    host = target.device is Device.CPU if target.kind is Kind.DEVICE else target.literal == "cpu"
+    return Device.CPU if host else Device.UNKNOWN
 
 
 def _met(places: Iterable[Device | None]) -> Device | None:
