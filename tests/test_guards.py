@@ -45,6 +45,8 @@ BODIES = {
         "if not self.t % self.k:\n{}",
         "if k - self.last_log > n:\n{}",
         "if self.log_frequency.check():\n{}",
+        "if self.t // n > self.last:\nself.last = self.t // n\n{}",
+        "count = self.t // n\nif count != self.last:\nself.last = count\n{}",
     ),
     "first call": (
         "if self.table is None:\n{}",
@@ -81,6 +83,8 @@ BODIES = {
     "full list": (
         "if len(self.kept) == n:\n{}\nself.kept.clear()",
         "if len(self.kept) < n:\nreturn\n<{}\nself.kept = []",
+        "if self.kept[k].is_full():\n{}\nself.kept[k] = History(n)",
+        "if not self.kept.is_full():\nreturn\n<{}\nself.kept.reset()",
     ),
     "counter that starts again": (
         "if self.count == n:\n{}\nself.count = 0",

@@ -181,6 +181,28 @@ while True:
 """,
         {"A": S, "B": I, "C": O},
     ),
+    "a loop over environments that are stepped one by one": (
+        """
+def train(envs, steps):
+    f(envs)  # A
+    for t in range(steps):
+        actions = g(t)  # B
+        for i in range(len(envs)):
+            env, action = envs[i], actions[i]
+            env.step(h(action))  # C
+""",
+        {"A": O, "B": S, "C": S},
+    ),
+    "a loop over environments with an episode of each": (
+        """
+def train(envs):
+    for env in envs:
+        f(env)  # A
+        for t in range(1000):
+            env.step(g(t))  # B
+""",
+        {"A": E, "B": S},
+    ),
     "a loop in the caller of the step": (
         """
 def one(env, x):

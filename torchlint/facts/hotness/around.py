@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import TypeGuard
 
+from torchlint.facts.code.callers import part_of
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import fans_out
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import names_in, walk
 from torchlint.models import Word
 
 _MICRO_BATCH = Word("micro-batch")
@@ -66,6 +68,31 @@ def loops_of_one_update(facts: FileFacts, node: ast.AST, scope: Scope) -> Iterat
     while loop is not None:
         yield loop
         loop = enclosing_loop(facts, loop, scope) if _is_over_micro_batches(loop) else None
+
+
+def loops_of_one_step(project: Project, facts: FileFacts, node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
+    """Yield the innermost loop around a step; where it steps each of several environments, also that around it."""
+    loop = enclosing_loop(facts, node, scope)
+    if loop is not None:
+        yield loop
+        outer = enclosing_loop(facts, loop, scope) if _picks(project, facts, loop, node) else None
+        if outer is not None:
+            yield outer
+
+
+def _picks(project: Project, facts: FileFacts, loop: ast.AST, step: ast.AST) -> bool:
+    """Whether a loop picks the object of a call: ``for i in range(n): env = envs[i]``, ``for env in envs:``."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)) or not isinstance(step, ast.Call):
+        return False
+    stepped = step.func.value if isinstance(step.func, ast.Attribute) else step.func
+    targets = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    if isinstance(stepped, ast.Name) and stepped.id in targets:
+        return True
+    picked = [part_of(value, path) for value, path in project.reaching(facts, stepped).parts] or [stepped]
+    return all(
+        isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Name) and each.slice.id in targets
+        for each in picked
+    )
 
 
 def _is_over_micro_batches(loop: ast.AST) -> bool:

@@ -204,18 +204,30 @@ def _prints(block: Sequence[ast.stmt]) -> bool:
 
 
 def empties(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
-    """Return whether a branch runs every n steps to empty a list.
+    """Return whether a branch runs every n steps to empty a list or a buffer.
 
-    ``if len(storage) == n:`` with ``storage = []`` or ``storage.clear()`` in its body.
+    ``if len(storage) == n:`` with ``storage = []`` or ``storage.clear()`` in its body, and ``if game.is_full():`` with
+    ``game = Game()`` or ``game.reset()``.
     """
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE)):
-        return False
-    length = test.left
-    if not (isinstance(length, ast.Call) and isinstance(length.func, ast.Name) and length.func.id == "len"):
-        return False
-    full = length.args
-    for stmt in block:
-        if isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.List) and not stmt.value.elts:
-            if any(among(target, full) for target in stmt.targets):
-                return True
-    return any(isinstance(f, ast.Attribute) and f.attr == "clear" and among(f.value, full) for f in _calls(block))
+    match test:
+        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=full), ops=[ast.Eq() | ast.Gt() | ast.GtE(), *_]):
+            pass
+        case ast.Call(func=ast.Attribute(value=asked), args=[], keywords=[]):
+            full = [asked]
+        case _:
+            return False
+    assigned = (stmt for stmt in block if isinstance(stmt, ast.Assign) and _is_new(stmt.value))
+    if any(among(target, full) for stmt in assigned for target in stmt.targets):
+        return True
+    called = (func for func in _calls(block) if isinstance(func, ast.Attribute) and func.attr in ("clear", "reset"))
+    return any(among(func.value, full) for func in called)
+
+
+def _is_new(value: ast.expr) -> bool:
+    """Whether an expression makes an empty list, or an object of a class."""
+    match value:
+        case ast.List(elts=[]):
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name[:1].isupper()
+    return False

@@ -51,7 +51,15 @@ from torchlint.facts.hotness.conditions import (
 )
 from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.evaluation import begins_episode, evaluates
-from torchlint.facts.hotness.intervals import is_between_intervals, is_interval, is_last, is_modulo, is_on, period
+from torchlint.facts.hotness.intervals import (
+    is_between_intervals,
+    is_interval,
+    is_last,
+    is_modulo,
+    is_next,
+    is_on,
+    period,
+)
 from torchlint.rule import Frequency
 
 
@@ -136,13 +144,18 @@ INTERVAL = Guard(
     "an interval of steps or time: `step % n == 0`, `t - last > every`, but not one of two rounds by default",
     tests=(
         _when(is_interval),
+        Test(is_next),
         _unless(is_modulo),
         _unless(is_between_intervals),
     ),
 )
 TESTED = Guard("flag of an evaluation", _EPISODE, "a flag for an evaluation", tests=(_when(is_evaluation_flag),))
 FULL_LIST = Guard(
-    "full list", _EPISODE, "a length, where the branch empties the list", blocks=(empties,), behind=(empties,)
+    "full list",
+    _EPISODE,
+    "a length or a predicate, where the branch empties what it is of",
+    blocks=(empties,),
+    behind=(empties,),
 )
 COUNTED = Guard(
     "counter that starts again",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import LOOPS, Bind, FileFacts
 from torchlint.facts.code.tree import conjuncts, is_number, names_in, walk
+from torchlint.late import regex
 from torchlint.models import Word
 
 _SINCE = Word("last time of a report")
@@ -28,6 +29,7 @@ _BARS = frozenset({"tqdm", "track", "progress"})
 _MOST_NAMES = 4
 # Rounds of a loop of steps or updates that are few beside all of them.
 _FEW = 20
+_BEGINNING = regex(r"warm|burn")
 
 
 def has_modulo(node: ast.AST) -> bool:
@@ -71,8 +73,21 @@ def is_interval(test: ast.expr) -> bool:
             return True  # steps_since_save >= 1000
         if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
             return True
-        words = [word for word in names_in(test) if _EVERY.fits(word) and "warm" not in word]
+        words = [word for word in names_in(test) if _EVERY.fits(word) and not _BEGINNING.search(word)]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
+    return False
+
+
+def is_next(test: ast.expr, facts: FileFacts) -> bool:
+    """Return whether a test asks if a whole number of intervals has grown: ``step // n > self.last``.
+
+    ``index = step // n`` may stand before it.
+    """
+    match test:
+        case ast.Compare(left=count, ops=[ast.Gt() | ast.NotEq()], comparators=[ast.Name() | ast.Attribute()]):
+            bound = facts.scope_of(count).function.bindings.get(count.id, ()) if isinstance(count, ast.Name) else ()
+            counts = [binding.value for binding in bound] or [count]
+            return all(isinstance(each, ast.BinOp) and isinstance(each.op, ast.FloorDiv) for each in counts)
     return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import field
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.graph import CallGraph
@@ -16,7 +16,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.answering import answers
-from torchlint.facts.hotness.around import branches, enclosing_loop, loops_of_one_update, unlooped
+from torchlint.facts.hotness.around import branches, enclosing_loop, loops_of_one_step, loops_of_one_update, unlooped
 from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.collected import loops_over_collected
@@ -212,7 +212,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         if kind == UPDATE and call not in receivers.graph.weak:
             roots.paced.update(unlooped(scope, call))
         if loop is not None:
-            _mark(roots, scope, call, kind)
+            _mark(roots, receivers.project, scope, call, kind)
             continue
         if kind == STEP and scope in looping:
             roots.exempt[call] = BEFORE_LOOP
@@ -244,10 +244,11 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 roots.paced.update(unlooped(home, node))
 
 
-def _mark(roots: Roots, scope: Scope, call: ast.AST, kind: str) -> None:
-    """Make the innermost loop around a step or update a root, and for an update those that it is a part of."""
-    loops = loops_of_one_update(scope.file, call, scope)
-    for loop in loops if kind == UPDATE else islice(loops, 1):
+def _mark(roots: Roots, project: Project, scope: Scope, call: ast.AST, kind: str) -> None:
+    """Make the innermost loop around a step or update a root, and those whose rounds it is a part of."""
+    of_one = loops_of_one_update(scope.file, call, scope)
+    loops = of_one if kind == UPDATE else loops_of_one_step(project, scope.file, call, scope)
+    for loop in loops:
         roots.loops.setdefault(loop, set()).add(kind)
 
 
