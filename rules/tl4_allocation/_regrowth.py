@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
@@ -23,14 +24,24 @@ _SPACES = ("action_space", "observation_space")
 _Loop = ast.For | ast.AsyncFor | ast.While
 
 
+class Regrown(NamedTuple):
+    """What a concatenation lengthens in each round, as source; ``taken``: whether a round reads it to begin again."""
+
+    text: str
+    taken: bool
+
+
 @dataclass(eq=False, slots=True)
 class Regrowth(Fact):
-    """Finds assignments like ``x = torch.cat([x, y])`` whose ``x`` comes from the round before and is not read."""
+    """Finds assignments like ``x = torch.cat([x, y])`` whose ``x`` comes from the round before and is not read.
+
+    A branch that reads it and makes it empty again, as at the end of an episode, counts as the end of the growth.
+    """
 
     loops: Loops
 
-    def of(self, facts: FileFacts, call: ast.Call) -> str | None:
-        """Return the source of what a concatenation lengthens in each round and nothing reads there, or ``None``."""
+    def of(self, facts: FileFacts, call: ast.Call) -> Regrown | None:
+        """Return what a concatenation lengthens in each round and nothing reads while it grows, or ``None``."""
         above = facts.parent.get(call)  # ``x = y if x is None else torch.cat([x, y])``
         stmt = facts.parent.get(above) if isinstance(above, ast.IfExp) and above.test is not call else above
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or self._ends_round(facts, stmt):
@@ -50,8 +61,11 @@ class Regrowth(Fact):
             if indices & _bound_in(loop) or _made_longer(loop, target):
                 continue  # another element in every round
             if self._lasts(facts, stmt, root, text, loop):
-                few = self.loops.is_few(facts, loop) or _over_space(loop)
-                return None if few or any(self._reads(facts, stmt, root, loop)) else text
+                if self.loops.is_few(facts, loop) or _over_space(loop):
+                    return None
+                reads = list(self._reads(facts, stmt, root, loop))
+                taken = all(_begins_again(facts, part, stmt, loop) for part in reads)
+                return Regrown(text, bool(reads)) if taken else None
         return None
 
     def _ends_round(self, facts: FileFacts, stmt: ast.stmt) -> bool:
@@ -96,6 +110,26 @@ class Regrowth(Fact):
         if not isinstance(value, ast.Call) or self.loops.values.project.qualified(facts, value.func) not in _JOINS:
             return False
         return any(alike(part, stmt.targets[0]) and node in set(walk(part)) for part in _pieces(value))
+
+
+def _begins_again(facts: FileFacts, node: ast.AST, growing: ast.Assign, loop: _Loop) -> bool:
+    """Whether a branch in a loop reads what grows there and makes it empty again: ``if done: use(xs); xs = None``."""
+    held = subscripted(growing.targets[0])
+    for child, current in facts.climb(node):
+        if current is loop:
+            return False
+        if isinstance(current, ast.If):
+            block = next((block for block in (current.body, current.orelse) if child in block), [])
+            others = (stmt for stmt in block if isinstance(stmt, ast.Assign) and stmt is not growing)
+            if any(among(held, _targets(stmt)) for stmt in others):
+                return True
+    return False
+
+
+def _targets(stmt: ast.Assign) -> Iterator[ast.expr]:
+    """What an assignment assigns to, with the parts of tuples."""
+    for target in stmt.targets:
+        yield from target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,)
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:
@@ -144,10 +178,10 @@ def _only_asks(facts: FileFacts, node: ast.expr) -> bool:
     return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "len"
 
 
-def regrown(site: Site, call: cst.Call) -> str | None:
+def regrown(site: Site, call: cst.Call) -> Regrown | None:
     """Return what a concatenation lengthens, and so copies, in each round of a loop that reads it nowhere else.
 
-    ``xs`` of ``xs = torch.cat([xs, x])``, as source; ``None`` where nothing grows over more than a handful of rounds.
+    ``xs`` of ``xs = torch.cat([xs, x])``; ``None`` where nothing grows over more than a handful of rounds.
     """
     twin = site.expression(call)
     return site.fact(Regrowth).of(site.file, twin) if isinstance(twin, ast.Call) else None

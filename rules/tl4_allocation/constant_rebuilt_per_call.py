@@ -208,8 +208,11 @@ class ConstantRebuiltPerCall(Rule):
             message = "the same constant is copied to the device on every call, a GPU sync each; keep it in a buffer"
             yield Report(node, message, _fix(site, node), level=level, figure="51-atoms")
         else:
-            message = f"`{name}` builds the same tensor on every call; build it once and keep it in a buffer"
-            yield Report(node, message, _fix(site, node), figure="51-atoms")
+            fix = _fix(site, node)
+            # A buffer follows its module: what is made without a device may be needed on the host.
+            place = " in a buffer" if fix is not None or keyword_of(node, "device") is not None else ""
+            message = f"`{name}` builds the same tensor on every call; build it once and keep it{place}"
+            yield Report(node, message, fix, figure="51-atoms")
 
 
 _EMPTY = "`{name}` makes an empty tensor on the host first, on every call; `{better}` makes it where it belongs"

@@ -158,13 +158,14 @@ class QuadraticGrowth(Rule):
         if not isinstance(call, cst.Call):
             return
         name = site.names.of(call.func)
-        grown = regrown(site, call) if name in _TORCH or name in _NUMPY else ""
-        if grown:
+        grown = regrown(site, call) if name in _TORCH or name in _NUMPY else None
+        if grown is not None:
+            where = "where it is read" if grown.taken else "after the loop"
             message = (
-                f"each iteration copies all of `{grown}` again; append to a list and concatenate once after the loop"
+                f"each iteration copies all of `{grown.text}` again; append to a list and concatenate once {where}"
             )
-            figure = "cat-256x17" if name in _TORCH else "append-256"
-            yield Report(call, message, _fix(site, call) if name in _AS_IT_IS else None, figure=figure)
+            fix = _fix(site, call) if name in _AS_IT_IS and not grown.taken else None
+            yield Report(call, message, fix, figure="cat-256x17" if name in _TORCH else "append-256")
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
