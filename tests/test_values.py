@@ -409,7 +409,16 @@ PROGRAMS = {
     "double star": ("def f(x=1):\n    show(x)\nf(**y)", "unknown"),
     "after a star": ("def f(a, x):\n    show(x)\nf(*y, 1)", "unknown"),
     "*args": ("def f(*x):\n    show(x)\nf(1)", "tuple (Python number int)"),
-    "an annotated parameter": ("def f(x: np.ndarray):\n    show(x)\nf('a')", "ndarray"),
+    "an annotated parameter": ("def f(x: np.ndarray):\n    show(x)\nf(y)", "ndarray"),
+    "an annotation that one of two calls contradicts": ("def f(x: np.ndarray):\n    show(x)\nf('a')\nf(y)", "ndarray"),
+    "an annotation that all calls contradict": (
+        "def f(x: torch.Tensor):\n    show(x)\nf(torch.ones(2).shape)",
+        "unknown",
+    ),
+    "a device that a default names": (
+        "def g(x, to='cpu'):\n    x = x.cuda()\n    return x.to(to), x\ndef h(x):\n    g(x, 'cuda')\nshow(g(y)[0])",
+        "tensor cpu",
+    ),
     "an optional parameter": ("from typing import Optional\ndef f(x: Optional[torch.Tensor]):\n    show(x)", "tensor"),
     "a union with None": ("def f(x: 'torch.Tensor | None'):\n    show(x)", "tensor"),
     "a union of two": ("from typing import Union\ndef f(x: Union[torch.Tensor, np.ndarray]):\n    show(x)", "unknown"),

@@ -301,7 +301,10 @@ def _listed(site: Site, call: cst.Call) -> str:
 def _advice(uses: frozenset[Use]) -> tuple[str, str]:
     """Why the number is not needed there, and what to do instead."""
     if {Use.LOGGED, Use.TENSOR} <= uses:
-        return "for a number that only logs and tensor operations use", "keep the tensor, read it where it is logged"
+        return (
+            "for a number that only goes to logs and back into tensors",
+            "keep the tensor, read it where it is logged",
+        )
     if Use.LOGGED in uses:
         return (
             "only to log a number",
@@ -310,5 +313,5 @@ def _advice(uses: frozenset[Use]) -> tuple[str, str]:
     if Use.REPORTED in uses:
         return "only to report a number", "report the detached tensor and read it where it is logged"
     if Use.TENSOR in uses:
-        return "for a number that only tensor operations use", "keep the detached tensor"
+        return "for a number that only goes back into tensors", "keep the detached tensor"
     return "for a number that is not used here", "remove the read, or return the detached tensor"

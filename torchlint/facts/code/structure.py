@@ -148,7 +148,8 @@ class Structures(Fact):
             line = self.project.ancestry(cls)
             scopes = [self.project.classes[each] for each in line if each in self.project.classes]
             others = (each for each in line if each not in self.project.classes and each not in BARE)
-            whole = all(map(is_external_module, others)) and all(map(self._is_whole, scopes))
+            plain = all(is_external_module(each) and each.startswith("torch.") for each in others)
+            whole = plain and all(map(self._is_whole, scopes))
             names = frozenset(name for scope in scopes for name in (*scope.bindings, *scope.stores))
             self._known[cls] = names if whole and "__getattr__" not in names else None
         return self._known[cls]

@@ -39,10 +39,11 @@ _SHAPING = frozenset(
 _VALUED = last_names("torch", value=1)
 _SIZED = last_names("torch numpy", makes=("filled", "pattern", "random"))
 _REDUCING = last_names(reduces=True)
+_JOINED = last_names("numpy", joins="parts")
 _ARRAYS = frozenset(
     (
-        *("array", "asarray", "stack", "concatenate", "atleast_1d", "float32", "float64", "hstack", "asanyarray"),
-        *("squeeze", "ravel", "copy", "ascontiguousarray"),
+        *("array", "asarray", "asanyarray", "ascontiguousarray", "atleast_1d", "float32", "float64"),
+        *("squeeze", "ravel", "copy"),
     )
 )
 _HOST = (
@@ -276,8 +277,8 @@ class Data:
             yield Use.HOST  # how many places it finds depends on the data
         elif isinstance(spot.facts.parent.get(call), ast.Expr):
             yield Use.HOST  # it writes into an array: ``np.copyto(self.rewards[i], reward)``
-        elif last in _ARRAYS or (last in _REDUCING and statistic):
-            yield spot.at(call, *spot.path[1:])
+        elif last in _ARRAYS or last in _JOINED or (last in _REDUCING and statistic):
+            yield spot.at(call)  # all levels of a list of tuples are one array
         elif self._kind(spot, call) is Kind.NDARRAY or (spot.path and last not in ("isnan", "isfinite", "isinf")):
             yield Use.HOST
         else:

@@ -16,6 +16,7 @@ from torchlint.rule import UNKNOWN, Kind, Value
 _PLAIN = {
     "torch.Tensor": TENSOR,
     "torch._tensor.Tensor": TENSOR,
+    "torch.tensor": TENSOR,  # the function, which many write for its type
     "torch.autograd.Variable": TENSOR,
     "numpy.ndarray": NDARRAY,
     "builtins.int": INT,
@@ -40,6 +41,9 @@ _PLAIN = {
 _AROUND = frozenset({"Final", "Annotated", "ClassVar", "NotRequired", "Required", "ReadOnly"})
 # How many aliases of aliases are followed.
 _DEEPEST = 8
+_NEITHER = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SIZE, Kind.STRING, Kind.NUMBER})
+OPEN = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE})
+"""Kinds of which callers say more than an annotation."""
 _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 
 
@@ -48,6 +52,16 @@ def is_typed_dict(project: Project, value: Value) -> bool:
     if value.kind is not Kind.INSTANCE or "|" in value.name:
         return False
     return not _TYPED_DICTS.isdisjoint(project.ancestry(value.name))
+
+
+def contradicts(given: Value, promised: Value) -> bool:
+    """Return whether what all callers give a parameter is surely not what its annotation promises.
+
+    Of a tensor or array and anything else one annotation is wrong: that of the parameter, or one that the callers read.
+    """
+    if promised.kind is Kind.DICT:
+        return given.kind is Kind.TENSOR
+    return promised.kind in (Kind.TENSOR, Kind.NDARRAY) and given.kind in _NEITHER
 
 
 class Annotations:

@@ -18,7 +18,7 @@ from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.code.tree import forms_of
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
-from torchlint.facts.values.annotations import Annotations, is_typed_dict
+from torchlint.facts.values.annotations import OPEN, Annotations, contradicts, is_typed_dict
 from torchlint.facts.values.arrays import array_item
 from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
@@ -49,9 +49,6 @@ from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
 from torchlint.models import Row
 from torchlint.rule import UNKNOWN, Device, Kind, Value
-
-# Kinds of which callers say more than an annotation.
-_OPEN = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.TENSOR, Kind.NDARRAY, Kind.DEVICE})
 
 
 @dataclass(eq=False, slots=True)
@@ -403,7 +400,7 @@ class Values(Fact):
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
-        if annotated.known and annotated.kind not in _OPEN:
+        if annotated.known and annotated.kind not in OPEN:
             return annotated
         scope = binding.scope
         if scope is None:
@@ -423,6 +420,8 @@ class Values(Fact):
             return known if told else annotated
         if known == HOST:
             return on_device(annotated, Device.CPU) if annotated.known else HOST
+        if known is not None and contradicts(known, annotated):
+            return UNKNOWN
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
         if known is not None and known.known:
