@@ -19,6 +19,7 @@ from ._guarded import (
     value_of,
 )
 from ._inference_records_graph import repeated
+from ._kept_graphs import stores_graph
 
 _GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
 _MESSAGE = "the graph of `{what}` is recorded and never used; `torch.no_grad()` avoids it"
@@ -144,7 +145,9 @@ class InferenceRecordsGraph(Rule):
 def _dead(site: Site, call: cst.Call) -> bool:
     """Whether a call runs a network that is not frozen, and no gradient is asked for of what comes of it."""
     run = site.autograd.run(call)
-    if run is None or run.returned or run.stores or run.differentiates or site.autograd.has_graph(call) is not True:
+    if run is None or run.returned or run.differentiates or site.autograd.has_graph(call) is not True:
+        return False
+    if run.stores and stores_graph(site, call):
         return False
     return site.flow.graph_uses(call, ENDS) <= ENDS and bool(site.flow.uses(call, frozenset()))
 

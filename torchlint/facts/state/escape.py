@@ -376,6 +376,10 @@ class Stores(Escapes):
         last = last_name(call.func)
         return last not in _KEEPING and self._whichever(last)
 
+    def _whichever(self, method: str) -> bool:
+        # A constructor that no class of the project has is that of a library's base.
+        return method == "__init__" or Escapes._whichever(self, method)
+
 
 def is_in_place(method: str) -> bool:
     """Return whether a method of that name writes into its tensor: ``copy_``."""
