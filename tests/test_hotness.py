@@ -181,6 +181,23 @@ while True:
 """,
         {"A": S, "B": I, "C": O},
     ),
+    "a branch of a generator that yields": (
+        """
+def batches(data, n):
+    batch = []
+    for x in data:
+        batch.append(f(x))  # A
+        if len(batch) == n:
+            yield g(batch)  # B
+            batch = []
+def train(data, optimizer):
+    for batch in batches(data, 32):
+        loss = h(batch)  # C
+        loss.backward()
+        optimizer.step()
+""",
+        {"A": U, "B": U, "C": U},
+    ),
     "a loop over environments that are stepped one by one": (
         """
 def train(envs, steps):

@@ -345,7 +345,7 @@ class Places:
                     local.hold(self.guards.of(OTHER_COMMAND), current)
                 updating = current in self.roots.updating
                 found, held = self._held(current, child, facts)
-                local.hold(found, current)
+                local.hold(None if _yields_beside(facts, scope, current, child) else found, current)
                 learns |= held
                 if isinstance(current, ast.If) and not updating and self.guards.of(LEAVES_LOOP) is not None:
                     last = last or _leaves(current, child)
@@ -434,6 +434,14 @@ class Places:
         return found
 
 
+def _yields_beside(facts: FileFacts, scope: Scope, branching: ast.AST, child: ast.AST) -> bool:
+    """Whether a generator yields in the branch that holds a statement: it runs for each item that is drawn."""
+    if not scope.yields or not isinstance(branching, ast.If):
+        return False
+    arm = _arm(branching, child)
+    return any(part in arm for node in scope.yields for part, above in facts.climb(node) if above is branching)
+
+
 def _runs_per_element(node: ast.AST, child: ast.AST, parent: ast.AST | None) -> bool:
     """Whether a comprehension, or its first clause, runs a child for each element: all but the first iterable."""
     if isinstance(node, ast.comprehension):
@@ -453,12 +461,8 @@ def _is_for_empty(branching: ast.If | ast.IfExp, child: ast.AST, facts: FileFact
 
 def _following(stmt: ast.stmt, facts: FileFacts) -> list[ast.stmt]:
     """The statements of its block behind a statement."""
-    parent = facts.parent.get(stmt)
-    for name in ("body", "orelse", "finalbody"):
-        block: object = getattr(parent, name, None)
-        if isinstance(block, list) and stmt in block:
-            return block[block.index(stmt) + 1 :]
-    return []
+    block, index = facts.places[stmt]
+    return [*block[index + 1 :]]
 
 
 def _leaves(branching: ast.If, child: ast.AST) -> ast.stmt | None:
