@@ -9,7 +9,7 @@ from projects import Code
 
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.dataflow.spots import INSIDE, Label, Spot
+from torchlint.facts.dataflow.spots import INSIDE, Label, Spot, cut
 from torchlint.facts.dataflow.trace import Trace, ValueFlow
 from torchlint.facts.state.queues import Queues
 
@@ -138,3 +138,24 @@ def test_the_parts_of_a_module_that_a_lambda_made_are_known():
 def test_a_queue_may_come_as_an_argument():
     code = Code("from collections import deque\ndef f(x):\n    show(x)\nf(deque())\n")
     assert code.analyses[Queues].is_deque(code.file(), code.shown())
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ("x[0:2]", (1, "a")),
+        ("x[:2]", (1, "a")),
+        ("x[1:]", (0, "a")),
+        ("x[1:4]", (0, "a")),
+        ("x[2:4]", None),
+        ("x[:1]", None),
+        ("x[:-1]", (None, "a")),
+        ("x[k:]", (None, "a")),
+        ("x[::2]", (None, "a")),
+    ],
+)
+def test_what_a_slice_takes_of_the_second_element(part: str, path: tuple[object, ...] | None) -> None:
+    node = ast.parse(part, mode="eval").body
+    assert isinstance(node, ast.Subscript)
+    assert isinstance(node.slice, ast.Slice)
+    assert cut((1, "a"), node.slice) == path

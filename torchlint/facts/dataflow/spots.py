@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import sys
 from dataclasses import field
 
 from torchlint.facts.code.model import FileFacts
@@ -110,6 +111,22 @@ def picked(path: tuple[Key, ...], key: Key) -> tuple[Key, ...] | None:
         return path[1:]
     texts = isinstance(key, str) and isinstance(path[0], str)
     return path[1:] if texts and _may_be_one(str(key), str(path[0])) else None
+
+
+def cut(path: tuple[Key, ...], part: ast.Slice) -> tuple[Key, ...] | None:
+    """Return the path inside what a slice takes, ``None`` where it leaves the followed element out."""
+    first, end = _bound(part.lower, 0), _bound(part.upper, sys.maxsize)
+    place = path[0]
+    if not isinstance(place, int) or place < 0 or first is None or end is None or part.step is not None:
+        return (None, *path[1:])
+    return (place - first, *path[1:]) if first <= place < end else None
+
+
+def _bound(node: ast.expr | None, default: int) -> int | None:
+    """A bound of a slice that is written out and counted from the beginning, else ``None``."""
+    if node is None:
+        return default
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
 def _may_be_one(one: str, other: str) -> bool:

@@ -13,7 +13,7 @@ from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.literals import Texts
-from torchlint.facts.dataflow.spots import Label, Spot, iterated, picked
+from torchlint.facts.dataflow.spots import Label, Spot, cut, iterated, picked
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.flow.arguments import CallContexts
 from torchlint.facts.flow.carriers import Carrier, Next
@@ -196,7 +196,9 @@ class _Steps:
         if not spot.path:
             yield spot.same(node)
         elif isinstance(node.slice, ast.Slice):
-            yield replace(spot.same(node), path=(None, *spot.path[1:]))
+            path = cut(spot.path, node.slice)
+            if path is not None:
+                yield replace(spot.same(node), path=path)
         else:
             path = picked(spot.path, self.ground.key(spot.facts, node.slice))
             if path is not None:
