@@ -177,7 +177,8 @@ CONTAINERS = {
     "setdefault": ("d = {}\nd.setdefault('a', []).append(x.item())\ntable * d['a'][0]", {"TENSOR"}),
     "zipped": ("for a, b in zip([x.item()], [2]):\n    print(a)\n    table * b", {"LOGGED"}),
     "numbered": ("for a, b in enumerate([x.item()]):\n    table * a\n    print(b)", {"LOGGED"}),
-    "a slice": ("y = [x.item()]\nprint(y[1:][0])", {"LOGGED"}),
+    "a slice": ("y = [2, x.item()]\nprint(y[1:][0])", {"LOGGED"}),
+    "a slice without it": ("y = [2, x.item()]\nprint(y[1:][0])\ntable * y[:1][0]", {"LOGGED"}),
     "an alias": ("y = []\nz = y\nz.append(x.item())\nprint(y)", {"LOGGED"}),
     "another text that begins otherwise": (
         "d = {}\nd['train/' + k] = x.item()\nprint(d[f'train/{k}'])\ntable * d['weight']",
