@@ -163,6 +163,16 @@ def test_all_programs_that_run_it_are_changed(tmp_path):
     assert set(result.fixed) == {"main.py", "play.py"}
 
 
+def test_a_program_that_only_imports_it_is_not_changed(tmp_path):
+    plot = 'from policy import Policy\n\nif __name__ == "__main__":\n    print("plot")\n'
+    result = lint(tmp_path, {**PROJECT, "plot.py": plot}, select=("TL205",), fix=True, unsafe_fixes=True)
+    assert set(result.fixed) == {"main.py"}
+    (tmp_path / "main.py").write_text(MAIN.replace('if __name__ == "__main__":\n    ', ""))
+    (tmp_path / "policy.py").write_text(POLICY)
+    alone = lint(tmp_path, {"plot.py": plot}, select=("TL205",), fix=True, unsafe_fixes=True)
+    assert set(alone.fixed) == {"policy.py"}
+
+
 _THIRD = """
     @torch.no_grad()
     def again(self, obs):

@@ -178,6 +178,11 @@ CONTAINERS = {
     "zipped": ("for a, b in zip([x.item()], [2]):\n    print(a)\n    table * b", {"LOGGED"}),
     "numbered": ("for a, b in enumerate([x.item()]):\n    table * a\n    print(b)", {"LOGGED"}),
     "a slice": ("y = [2, x.item()]\nprint(y[1:][0])", {"LOGGED"}),
+    "an attribute of any name": ("def feed(o, k):\n    getattr(o, k).append(x.item())", {"STORED"}),
+    "an attribute of any name, behind a name": (
+        "def feed(o, k):\n    rows = getattr(o, k)\n    rows.append(x.item())",
+        {"STORED"},
+    ),
     "a slice without it": ("y = [2, x.item()]\nprint(y[1:][0])\ntable * y[:1][0]", {"LOGGED"}),
     "an alias": ("y = []\nz = y\nz.append(x.item())\nprint(y)", {"LOGGED"}),
     "another text that begins otherwise": (

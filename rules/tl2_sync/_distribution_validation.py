@@ -9,7 +9,7 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.closure import reached
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import awaits_error, main_block
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
@@ -106,6 +106,7 @@ class ProgramEntries(Fact):
     heat: Heat
     occurrences: Occurrences
     _imported: dict[str, frozenset[str]] = field(default_factory=dict)
+    _run: dict[str, frozenset[Scope]] = field(default_factory=dict)
     _entries: list[ProgramEntry] | None = field(default=None)
     _building: dict[str, int] | None = field(default=None)
     _wanting: dict[str, bool] = field(default_factory=dict)
@@ -125,6 +126,21 @@ class ProgramEntries(Fact):
     def running(self, facts: FileFacts) -> list[ProgramEntry]:
         """Return the beginnings of the programs that import a file, or that it is itself."""
         return [entry for entry in self._programs() if facts.path in self._reached(entry.file)]
+
+    def leading_to(self, facts: FileFacts) -> list[ProgramEntry]:
+        """Return the beginnings of the programs that are known to call a function of a file, at any depth.
+
+        One that only imports it, such as a script that draws plots, is none of them.
+        """
+        own = {scope.function for scope in facts.scopes}
+        return [entry for entry in self.running(facts) if not own.isdisjoint(self._called(entry.file))]
+
+    def _called(self, facts: FileFacts) -> frozenset[Scope]:
+        """The functions that the code of a file may run, with those that stand in it."""
+        if facts.path not in self._run:
+            own = [scope.function for scope in facts.scopes]
+            self._run[facts.path] = frozenset(reached(own, self.heat.graph.called_by))
+        return self._run[facts.path]
 
     def built(self, entries: Iterable[ProgramEntry]) -> int:
         """Return how many hot calls in these programs build a distribution that validates by default."""

@@ -34,6 +34,7 @@ _MESSAGE = "{what} forces a GPU sync, because the size of its result depends on 
 _INDEXING = "indexing with a mask"
 _OFTEN = "indexing with a mask {count} times"
 _KEEP = "keep the mask instead"
+_ALL = "work on all rows, and leave out by the mask what does not count"
 _COPY = "copy the mask to the host and select there, with a single sync"
 _DISTINCT = "find the distinct values once, where the data is created, or in a copy on the host"
 
@@ -198,8 +199,10 @@ class DataDependentShape(Rule):
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             better = _DISTINCT if "unique" in what else _COPY if _is_copied(site, node) else _KEEP
-            if better is _KEEP and Use.PASSED in site.flow.uses(node):
+            uses = site.flow.uses(node) if better is _KEEP else frozenset[Use]()
+            if Use.PASSED in uses:
                 return  # code that is not seen, such as a simulator, may take nothing but indices
+            better = _ALL if Use.INDEX in uses else better
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             fix = fixed_size(site, node) if are_truths(site, node) else None

@@ -170,7 +170,7 @@ class DistributionValidation(Rule):
             assumes=_ASSUMES.format(what=source(call.args[0].value)) if _is_spread(call) else "",
         )
         programs = site.fact(ProgramEntries)
-        entries = programs.running(site.file)
+        entries = programs.leading_to(site.file)
         many = _ONCE.of(self.given) and 0 < len(entries) < programs.built(entries)
         if not many or programs.excepts(entries) or not all(entry.is_free for entry in entries):
             return here

@@ -48,6 +48,7 @@ class Settings:
             ``py310``. ``None``: neither the settings nor the project says.
         line_length: how long lines are in the project, where its formatter or linter is told; no setting of ours.
         distributed: whether the project is packaged, so that programs elsewhere may import it; no setting of ours.
+        packages: the folders of its packages, with ``/``; empty where none is seen; no setting of ours.
         plugins: installed packages whose rules are loaded beside the built-in ones.
         models: rows about functions and methods that the project uses, besides those about libraries.
         isolated: no settings file was read, and only shipped figures are quoted.
@@ -96,6 +97,7 @@ class Settings:
     target_version: str | None = None
     line_length: int | None = None
     distributed: bool = True
+    packages: tuple[str, ...] = ()
     isolated: bool = False
     color: str = "auto"
     plugins: tuple[str, ...] = ()

@@ -56,6 +56,7 @@ _PACKAGING = (
     ("setup.py", regex(r"\bsetup\s*\(")),
     ("setup.cfg", regex(r"^\[(?:metadata|options)\]", re.MULTILINE)),
 )
+_NO_PACKAGES = frozenset({"test", "tests", "doc", "docs", "example", "examples", "script", "scripts"})
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
 
@@ -82,6 +83,12 @@ def is_distribution(root: Path) -> bool:
     if any(pattern.search(text_of(root / name)) for name, pattern in _PACKAGING):
         return True
     return any(name.endswith(_INSTALLED) for name in _names_in(root))
+
+
+def packages_of(root: Path) -> tuple[str, ...]:
+    """Return the folders of a distribution that are packages, of those that an installer would take, with ``/``."""
+    found = (f"{above}{name}" for above in ("", "src/") for name in _names_in(root / above) if name not in _NO_PACKAGES)
+    return tuple(path for path in found if os.path.isfile(root / path / "__init__.py"))
 
 
 def _first(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]) -> _Version | None:

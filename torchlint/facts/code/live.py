@@ -54,29 +54,33 @@ class Live(Fact):
     A program begins in a file that starts something. Its code reads the names of functions and classes, whose code
     reads other names, and so on. A name that no import explains means every definition that bears it, and so does a
     word of a text. A definition that is not reached is dead. Nothing is dead where code looks definitions up by a text
-    that is not in it, in a distribution, which programs elsewhere import, and where no file starts anything.
+    that is not in it, in the packages of a distribution, which programs elsewhere import, and where no file starts
+    anything.
     """
 
     project: Project
     distributed: bool
+    packages: tuple[str, ...] = ()
     dead: frozenset[Scope] | None = None
     named: frozenset[str] = frozenset()
 
     @classmethod
     def build(cls, analyses: Analyses) -> Live:
         """Follow names from the programs of the project."""
-        return cls(analyses[Project], analyses.settings.distributed)
+        return cls(analyses[Project], analyses.settings.distributed, analyses.settings.packages)
 
     def __post_init__(self) -> None:
         if self.dead is None:
-            roots = [] if self.distributed else self._programs()
+            programs = self._programs()
+            roots = [*programs, *self._offered()] if programs else []
             self.dead = frozenset(self._unreached(roots)) if roots else frozenset()
             self.dead |= frozenset(self._uncalled()) if self.named else frozenset()
 
     def edited(self, project: Project, edits: FileEdits) -> Live:
         """Return what is live after edits of files that leave their outlines as they are: the same."""
         found = (edits.scope(scope) for scope in self.dead or ())
-        return Live(project, self.distributed, frozenset(scope for scope in found if scope is not None), self.named)
+        dead = frozenset(scope for scope in found if scope is not None)
+        return Live(project, self.distributed, self.packages, dead, self.named)
 
     def is_dead(self, scope: Scope) -> bool:
         """Return whether no program comes to the code of a function or class."""
@@ -95,6 +99,16 @@ class Live(Fact):
             if commands := list(filter(_is_top, facts.scopes) if is_notebook(facts) else commands_of(facts)):
                 found += (facts, *commands)
         return found
+
+    def _offered(self) -> Iterator[Node]:
+        """What a distribution offers to programs elsewhere: all that is in its packages, or stands beside them."""
+        if not self.distributed:
+            return
+        inside = tuple(f"{package}/" for package in self.packages)
+        for path, facts in self.project.files.items():
+            if not inside or path.rpartition("/")[0] in ("", "src") or path.startswith(inside):
+                yield facts
+                yield from filter(_is_top, facts.scopes)
 
     def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:
         """The definitions that no program comes to."""

@@ -28,6 +28,8 @@ from torchlint.rule import Kind, Use
 
 _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
+# What gives an object that others hold, which the code does not name: ``getattr(self, key).append(x)``.
+_FINDING = frozenset(f"builtins.{name}" for name in ("getattr", "vars", "globals", "locals", "next", "max", "min"))
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
 _MOVES = method_names("torch.Tensor", moves=("host", "device"))
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
@@ -232,6 +234,9 @@ class Ground:
             for index, argument in enumerate(node.args):
                 if position in (None, index):
                     yield spot.inside(argument, None, *spot.path[2:])
+            return
+        if name in _FINDING:
+            yield Use.STORED
             return
         if name in self.project.classes or name.rpartition(".")[2][:1].isupper() or name.startswith(_MAKING):
             return  # a new object

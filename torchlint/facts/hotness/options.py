@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import field
 
-from torchlint.facts.code.callers import methods, sets_any, stores_of
+from torchlint.facts.code.callers import Caller, methods, sets_any, stores_of
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
@@ -18,10 +18,11 @@ from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.structure import BARE
-from torchlint.facts.code.tree import conjuncts
+from torchlint.facts.code.tree import conjuncts, receiver_of
 from torchlint.facts.hotness.chosen import COMPARING, holds
-from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.signatures import starred, table
 from torchlint.late import dataclass
+from torchlint.models import method_names
 
 _OBJECT = "()"
 _MOST = 16
@@ -47,7 +48,11 @@ class _Passed:
         return name in self.keywords or (self.others if place is None else self.most > place)
 
 
+# Through how many names what a tokenizer gives is followed.
+_DEEPEST = 4
 _BUILTINS = "builtins."
+_TOKENIZED = frozenset(table()["outputs"]["inputs"])
+_MOVING = method_names(moves=True)
 _CALLED = ("forward", "__call__")
 _NO_CALL = _Passed()
 
@@ -125,11 +130,30 @@ class Options:
         top = scope.method_of if scope.method_of is not None else scope
         if not callers or scope in self.graph.runs or exported(self.project, top):
             return None
-        if any(starred(caller.call) for caller in callers) or self.maybe_given(scope, binding.target):
+        if any(self._hides(caller, binding.target) for caller in callers) or self.maybe_given(scope, binding.target):
             return None
         given = self.graph.arguments(scope, binding.target)
         places = ((caller.facts, node) if node is not None else (scope.file, binding.value) for caller, node in given)
         return self._union(self.literals(facts, node) if node is not None else None for facts, node in places)
+
+    def _hides(self, caller: Caller, name: str) -> bool:
+        """Whether what a call unpacks may hold a parameter: what a tokenizer gives holds texts and masks alone."""
+        if not starred(caller.call):
+            return False
+        unpacked = [word.value for word in caller.call.keywords if word.arg is None]
+        hidden = len(unpacked) != 1 or any(isinstance(each, ast.Starred) for each in caller.call.args)
+        return hidden or name in _TOKENIZED or not self._is_tokenized(caller.facts, unpacked[0])
+
+    def _is_tokenized(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether an expression is what a tokenizer gives: ``tokenizer(texts, return_tensors="pt").to(device)``."""
+        match receiver_of(node, _MOVING):
+            case ast.Name() as name if depth < _DEEPEST:
+                values = self.project.reaching(facts, name).values
+                return bool(values) and all(self._is_tokenized(facts, value, depth + 1) for value in values)
+            case ast.Call(keywords=words):
+                names = {word.arg for word in words}
+                return "return_tensors" in names and names.isdisjoint(("text_target", None))
+        return False
 
     def _kept(self, cls: Scope, attr: str) -> Literals | None:
         key = cls, attr
@@ -239,8 +263,14 @@ class Options:
         """
         name = self.project.qualified(facts, call.func) if isinstance(call.func, ast.Name) else None
         if name is None or name in self.project.classes:
-            return name is not None
+            return name is not None or self._is_loss(facts, call.func)
         return not call.args and name.rpartition(".")[0] not in self.project.modules
+
+    def _is_loss(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is a loss of torch, which is no class of the project: ``loss = nn.MSELoss()``."""
+        made = self.project.reaching(facts, node).values
+        names = [self.project.qualified(facts, each.func) or "" if isinstance(each, ast.Call) else "" for each in made]
+        return bool(names) and all(name.startswith("torch.nn.") and name.endswith("Loss") for name in names)
 
 
 def _sets_any(cls: Scope) -> bool:

@@ -216,7 +216,9 @@ class Values(Fact):
         if isinstance(node, ast.UnaryOp):
             return self._unary(facts, node)
         if isinstance(node, ast.Compare):
-            return operators.compare(node, [self._ask.known(facts, part) for part in [node.left, *node.comparators]])
+            compared = [self._ask.known(facts, part) for part in [node.left, *node.comparators]]
+            found = operators.compare(node, compared)
+            return self._ask.guess(HOST) if found == UNKNOWN and HOST in compared else found
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
             forms = ((part, self._ask.value(facts, part)) for part in forms_of(node))
             return join(value for part, value in forms if not is_never_chosen(self.project, facts, part, value))
