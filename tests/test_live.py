@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 from projects import Code
@@ -11,6 +12,7 @@ from torchlint.facts.code.live import Live
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.why import explain
 from torchlint.rule import Frequency
+from torchlint.settings.target import packages_of
 
 NETS = """
     import torch
@@ -95,6 +97,23 @@ def test_what_no_program_comes_to_is_dead(text: str) -> None:
 def test_all_is_live_in_a_distribution_and_where_nothing_starts() -> None:
     assert not _dead(_with(""), distributed=True)
     assert not _dead({"nets.py": NETS})
+
+
+def test_what_lies_outside_of_the_packages_of_a_distribution_is_dead_where_no_program_comes_to_it() -> None:
+    scripts = {f"models/{name}": text for name, text in _with("").items()}
+    texts = {**scripts, "pkg/__init__.py": "", "pkg/core.py": NETS}
+    found = _dead(texts, distributed=True, packages=("pkg",))
+    assert "models.nets.Left" in found
+    assert "pkg.core.Left" not in found
+    assert not _dead(texts, distributed=True)
+
+
+def test_packages_are_the_folders_that_an_installer_takes(tmp_path: Path) -> None:
+    for name in ("pkg", "src/other", "tests", "scripts"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "__init__.py").write_text("")
+    (tmp_path / "models").mkdir()
+    assert packages_of(tmp_path) == ("pkg", "src/other")
 
 
 def test_what_a_decorator_or_a_base_class_keeps_is_live() -> None:
