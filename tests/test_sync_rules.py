@@ -247,7 +247,8 @@ def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
 @pytest.mark.parametrize(
     ("line", "better"),
     [
-        ("rows = obs[mask.nonzero().squeeze(1)]", "keep the mask instead"),
+        ("rows = obs[mask.nonzero().squeeze(1)]", "work on all rows, and leave out by the mask what does not count"),
+        ("rows = mask.nonzero()", "keep the mask instead"),
         ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, with a single sync"),
         ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, with a single sync"),
         (

@@ -411,6 +411,11 @@ PROGRAMS = {
     "*args": ("def f(*x):\n    show(x)\nf(1)", "tuple (Python number int)"),
     "an annotated parameter": ("def f(x: np.ndarray):\n    show(x)\nf(y)", "ndarray"),
     "an annotation that one of two calls contradicts": ("def f(x: np.ndarray):\n    show(x)\nf('a')\nf(y)", "ndarray"),
+    "an annotation that a shape contradicts": (
+        "def f(x: torch.Tensor):\n    show(x)\nf(torch.ones(2).shape)\nf(y)",
+        "unknown",
+    ),
+    "the shape of anything": ("show(y.shape)", "torch.Size"),
     "an annotation that all calls contradict": (
         "def f(x: torch.Tensor):\n    show(x)\nf(torch.ones(2).shape)",
         "unknown",

@@ -71,9 +71,7 @@ class Live(Fact):
 
     def __post_init__(self) -> None:
         if self.dead is None:
-            programs = self._programs()
-            roots = [*programs, *self._offered()] if programs else []
-            self.dead = frozenset(self._unreached(roots)) if roots else frozenset()
+            self.dead = frozenset(self._unoffered()) if len(self._offered()) < len(self.project.files) else frozenset()
             self.dead |= frozenset(self._uncalled()) if self.named else frozenset()
 
     def edited(self, project: Project, edits: FileEdits) -> Live:
@@ -100,15 +98,23 @@ class Live(Fact):
                 found += (facts, *commands)
         return found
 
-    def _offered(self) -> Iterator[Node]:
-        """What a distribution offers to programs elsewhere: all that is in its packages, or stands beside them."""
+    def _offered(self) -> list[FileFacts]:
+        """The files that a distribution offers to programs elsewhere: those in its packages, or beside them."""
         if not self.distributed:
-            return
+            return []
         inside = tuple(f"{package}/" for package in self.packages)
-        for path, facts in self.project.files.items():
-            if not inside or path.rpartition("/")[0] in ("", "src") or path.startswith(inside):
-                yield facts
-                yield from filter(_is_top, facts.scopes)
+        return [
+            facts
+            for path, facts in self.project.files.items()
+            if not inside or path.rpartition("/")[0] in ("", "src") or path.startswith(inside)
+        ]
+
+    def _unoffered(self) -> Iterator[Scope]:
+        """The definitions that no program comes to, of files that are not offered to others."""
+        programs, offered = self._programs(), self._offered()
+        tops = (scope for facts in offered for scope in facts.scopes if _is_top(scope))
+        found = self._unreached([*programs, *offered, *tops]) if programs else ()
+        return (scope for scope in found if scope.file not in offered)
 
     def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:
         """The definitions that no program comes to."""

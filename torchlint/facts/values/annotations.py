@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import Bind, FileFacts
@@ -54,14 +54,15 @@ def is_typed_dict(project: Project, value: Value) -> bool:
     return not _TYPED_DICTS.isdisjoint(project.ancestry(value.name))
 
 
-def contradicts(given: Value, promised: Value) -> bool:
-    """Return whether what all callers give a parameter is surely not what its annotation promises.
+def contradicts(given: Value, promised: Value, each: Iterable[Value | None]) -> bool:
+    """Return whether what all callers give a parameter, or a shape that one gives, is not what its annotation promises.
 
     Of a tensor or array and anything else one annotation is wrong: that of the parameter, or one that the callers read.
     """
     if promised.kind is Kind.DICT:
         return given.kind is Kind.TENSOR
-    return promised.kind in (Kind.TENSOR, Kind.NDARRAY) and given.kind in _NEITHER
+    shapes = any(value is not None and value.kind is Kind.SIZE for value in each)
+    return promised.kind in (Kind.TENSOR, Kind.NDARRAY) and (shapes or given.kind in _NEITHER)
 
 
 class Annotations:

@@ -398,8 +398,6 @@ class Values(Fact):
             return None
         return operators.in_place(binding.stmt.op, old, self._ask.known(facts, binding.value))
 
-    # parameters -----------------------------------------------------------------------------------------------------
-
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
         if annotated.known and annotated.kind not in OPEN:
@@ -416,13 +414,14 @@ class Values(Fact):
         self._ask.solver.passing()
         each_call = calling(self.callers, scope, binding.target)
         callers = [each for each in each_call if each.facts.path == own or each.facts.path not in idle]
-        known = join([*self._registered(scope, binding.target), *(self._given(scope, binding, c) for c in callers)])
+        given = [*self._registered(scope, binding.target), *(self._given(scope, binding, each) for each in callers)]
+        known = join(given)
         if annotated.kind is Kind.DEVICE:
             told = known is not None and known.kind is Kind.DEVICE and not self.project.is_handed_over(scope)
             return known if told else annotated
         if known == HOST:
             return on_device(annotated, Device.CPU) if annotated.known else HOST
-        if known is not None and contradicts(known, annotated):
+        if known is not None and contradicts(known, annotated, given):
             return UNKNOWN
         if annotated.kind in (Kind.TENSOR, Kind.NDARRAY) and (known is None or known.kind is not annotated.kind):
             return annotated
@@ -481,15 +480,16 @@ class Values(Fact):
         if source is None:
             return None
         result = self._attributes.of(source, node.attr)
-        if result == UNKNOWN:
-            if source == UNKNOWN and node.attr in table()["outputs"]["attributes"]:
+        if result == UNKNOWN and source == UNKNOWN:
+            if node.attr in table()["outputs"]["attributes"]:
                 return self._ask.guess(TENSOR)
-            if source == UNKNOWN and node.attr in table()["outputs"]["layers"]:
+            if node.attr in table()["outputs"]["layers"]:
                 return self._ask.guess(list_of(TENSOR))
-            if source == UNKNOWN and node.attr == "saved_tensors":
+            if node.attr == "shape":
+                return self._ask.guess(Value(Kind.SIZE, items=(INT,)))
+            if node.attr == "saved_tensors":
                 return self._attributes.saved(facts, node)
-            return operators.by_name(node.attr)
-        return result
+        return operators.by_name(node.attr) if result == UNKNOWN else result
 
     def _envs_return_arrays(self) -> bool:
         if self._arrays is None:
