@@ -1005,6 +1005,38 @@ def test_a_parameter_that_all_calls_leave_out_is_its_default(
     assert {mark: found[mark] for mark in expected} == expected
 
 
+TOKENIZED = """
+import torch
+class Net(torch.nn.Module):
+    def forward(self, input_ids=None, labels=None):
+        y = self.body(input_ids)
+        if labels is not None:
+            loss_fct = {loss}
+            return loss_fct(y, labels)  # A
+        return y
+def train(texts, tokenizer):
+    net = Net()
+    while True:
+        inputs = tokenizer(texts{given}, return_tensors="pt")
+        inputs = inputs.to("cuda")
+        net(**inputs).mean().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "given", "expected"),
+    [
+        ("torch.nn.MSELoss()", "", O),
+        ("torch.nn.MSELoss()", ", text_target=texts", U),
+        ("torch.nn.MSELoss()", ", **options", U),
+        ("losses['mse']", "", U),
+    ],
+)
+def test_what_a_tokenizer_gives_holds_no_labels(loss: str, given: str, expected: Frequency) -> None:
+    """A loss that is not known may be the network itself."""
+    assert frequencies(TOKENIZED.format(loss=loss, given=given)) == {"A": expected}
+
+
 MAPPING = """
 class Policy:
     def settings(self, x, mask):
