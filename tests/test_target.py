@@ -13,7 +13,7 @@ from test_cli_whole import AGENT
 
 from torchlint.engine.rules import ListedRule, load_rules
 from torchlint.rule import Fix, Method, Report, Rule, Site
-from torchlint.settings.target import is_distribution, python_of, torch_of
+from torchlint.settings.target import is_distribution, pinned_torch_of, python_of, torch_of
 
 TORCH = [
     ("pyproject.toml", '[project]\ndependencies = ["numpy>=1.2", "torch>=2.1"]\n', "2.1"),
@@ -227,6 +227,29 @@ def test_nothing_is_written_that_the_pinned_torch_lacks(
     rows = json.loads(run("--output-format", "json", *flags).stdout)
     assert {row["code"] for row in rows if row["fix"] is not None} == safe
     assert ("TL905" in {row["code"] for row in rows}) == (requirement in ("torch>=1.10", "torch"))
+
+
+@pytest.mark.parametrize(
+    ("requirement", "pinned", "validates"),
+    [
+        ("torch==1.6.0", "1.6", False),
+        ("torch == 1.7.1+cu110  # for the cluster", "1.7", False),
+        ("torch==1.8.0", "1.8", True),
+        ("torch>=1.6", None, True),
+        ("torch~=1.6", None, True),
+        ("torch==1.6.0,!=1.6.1", None, True),
+        ("numpy==1.6.0", None, True),
+    ],
+)
+def test_a_project_that_pins_an_early_torch_validates_nothing_by_default(
+    capsys, monkeypatch, tmp_path: Path, requirement: str, pinned: str | None, validates: bool
+) -> None:
+    drawn = "torch.distributions.Categorical(logits=self.net(torch.as_tensor(obs))).sample().item()"
+    (tmp_path / "learner.py").write_text(AGENT.replace("(self.net(obs) + mask).argmax(1).item()", drawn))
+    (tmp_path / "requirements.txt").write_text(f"{requirement}\n")
+    assert pinned_torch_of(tmp_path) == pinned
+    found = in_this_process(capsys, monkeypatch)("check", "--select", "TL205", cwd=tmp_path)
+    assert ("TL205" in found.stdout) is validates
 
 
 def test_a_new_file_of_requirements_is_seen(run, project: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint import cst
-from torchlint.facts.analyses import Fact
+from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import awaits_error, main_block
@@ -45,6 +45,8 @@ BEFORE = {
 
 _OWNERS = ("torch.distributions.Distribution", "torch.distributions.distribution.Distribution", *BEFORE)
 _ERROR = "ValueError"
+# The first torch that validates by default.
+_FIRST = (1, 8)
 _SETTER = "set_default_validate_args"
 
 
@@ -105,17 +107,29 @@ class ProgramEntries(Fact):
     project: Project
     heat: Heat
     occurrences: Occurrences
+    early: bool = False
     _imported: dict[str, frozenset[str]] = field(default_factory=dict)
     _run: dict[str, frozenset[Scope]] = field(default_factory=dict)
     _entries: list[ProgramEntry] | None = field(default=None)
     _building: dict[str, int] | None = field(default=None)
     _wanting: dict[str, bool] = field(default_factory=dict)
 
+    @classmethod
+    def build(cls, analyses: Analyses) -> ProgramEntries:
+        """Read which torch the project pins."""
+        pinned = analyses.settings.pinned_torch
+        major, _, minor = (pinned or "").partition(".")
+        early = pinned is not None and (int(major), int(minor)) < _FIRST
+        return cls(analyses[Project], analyses[Heat], analyses[Occurrences], early)
+
     def validates(self, facts: FileFacts) -> bool:
         """Return whether no program that runs a file sets the default to anything but a plain ``True``.
 
-        A call counts for all files where it is not known which program runs it, or which one runs the file.
+        A call counts for all files where it is not known which program runs it, or which one runs the file. Nothing is
+        validated by default in a project that pins a torch before 1.8.
         """
+        if self.early:
+            return False
         mine = {entry.file.path for entry in self.running(facts)}
         for file, call in (found for owner in _OWNERS for found in self.occurrences.calls(f"{owner}.{_SETTER}")):
             theirs = {entry.file.path for entry in self.running(file)}
@@ -136,7 +150,7 @@ class ProgramEntries(Fact):
         return [entry for entry in self.running(facts) if not own.isdisjoint(self._called(entry.file))]
 
     def _called(self, facts: FileFacts) -> frozenset[Scope]:
-        """The functions that the code of a file may run, with those that stand in it."""
+        """The functions that the code of a file may run, its own among them."""
         if facts.path not in self._run:
             own = [scope.function for scope in facts.scopes]
             self._run[facts.path] = frozenset(reached(own, self.heat.graph.called_by))

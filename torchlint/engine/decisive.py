@@ -7,7 +7,7 @@ from torchlint.settings.model import Settings
 DECISIVE = (
     *("root", "select", "ignore", "extend_select", "extend_ignore", "preview", "per_file_ignores", "ignore_noqa"),
     *("hot", "cold", "ignore_guards", "observed", "sights", "device", "rules", "models", "plugins"),
-    *("target_torch", "target_version", "line_length", "distributed", "packages"),
+    *("target_torch", "target_version", "line_length", "distributed", "packages", "pinned_torch"),
 )
 
 

@@ -15,7 +15,7 @@ from torchlint.settings.model import Settings
 from torchlint.settings.options import in_files, of_runs
 from torchlint.settings.root import located, project_root
 from torchlint.settings.select import UnknownWordError
-from torchlint.settings.target import is_distribution, packages_of, python_of, torch_of
+from torchlint.settings.target import is_distribution, packages_of, pinned_torch_of, python_of, torch_of
 from torchlint.settings.toml import line_of, read_toml
 from torchlint.settings.width import width_of
 
@@ -77,6 +77,7 @@ def load_settings(
     fields.setdefault("target_version", python_of(root))
     fields["line_length"] = width_of(root)
     fields["distributed"] = is_distribution(root)
+    fields["pinned_torch"] = pinned_torch_of(root)
     fields["packages"] = packages_of(root) if fields["distributed"] else ()
     file = found.path if found else None
     read = tuple(each.path for each in _with_parents(found)) if found else ()

@@ -48,6 +48,7 @@ class Settings:
             ``py310``. ``None``: neither the settings nor the project says.
         line_length: how long lines are in the project, where its formatter or linter is told; no setting of ours.
         distributed: whether the project is packaged, so that programs elsewhere may import it; no setting of ours.
+        pinned_torch: the only torch that the project allows, e.g. ``1.6``, if it allows one; no setting of ours.
         packages: the folders of its packages, with ``/``; empty where none is seen; no setting of ours.
         plugins: installed packages whose rules are loaded beside the built-in ones.
         models: rows about functions and methods that the project uses, besides those about libraries.
@@ -98,6 +99,7 @@ class Settings:
     line_length: int | None = None
     distributed: bool = True
     packages: tuple[str, ...] = ()
+    pinned_torch: str | None = None
     isolated: bool = False
     color: str = "auto"
     plugins: tuple[str, ...] = ()

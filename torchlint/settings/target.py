@@ -60,6 +60,8 @@ _NO_PACKAGES = frozenset({"test", "tests", "doc", "docs", "example", "examples",
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
 
+_PIN = regex(r"\s*={0,3}\s*v?(\d{1,9})\.(\d{1,9})[\w.+*]*\s*")
+
 
 def declaring(root: Path) -> list[Path]:
     """Return the files below a folder that may state versions; those of fixed names need not exist."""
@@ -70,6 +72,18 @@ def torch_of(root: Path) -> str | None:
     """Return the oldest torch that the project in a folder runs with, e.g. ``2.1``, where a file there says it."""
     found = _first(root, _DECLARING, _REQUIREMENTS) or _first(root, _LOCKS, _LOCKED)
     return f"{found[0]}.{found[1]}" if found else None
+
+
+def pinned_torch_of(root: Path) -> str | None:
+    """Return the only torch that the project in a folder allows, e.g. ``1.6`` of ``torch==1.6.0``, if it allows one."""
+    for name in _DECLARING:
+        texts = [text_of(path) for path in _files(root, name)]
+        bounds = [match["bound"] for text in texts for pattern in _REQUIREMENTS for match in pattern.finditer(text)]
+        if bounds:
+            pins = {match.groups() if (match := _PIN.fullmatch(bound)) else None for bound in bounds}
+            only = pins.pop()
+            return ".".join(only) if only is not None and not pins else None
+    return None
 
 
 def python_of(root: Path) -> str | None:
