@@ -181,6 +181,23 @@ while True:
 """,
         {"A": S, "B": I, "C": O},
     ),
+    "a branch with an update that sets its own flag": (
+        """
+def train(model, optimizer, steps):
+    begun = False
+    for step in range(steps):
+        if model.explores and not begun:
+            loss = f(model)  # A
+            loss.backward()
+            optimizer.step()
+            begun = True
+        else:
+            loss = g(model)  # B
+            loss.backward()
+            optimizer.step()
+""",
+        {"A": O, "B": U},
+    ),
     "a branch of a generator that yields": (
         """
 def batches(data, n):

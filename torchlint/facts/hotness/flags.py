@@ -12,7 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import is_false, is_number, walk
+from torchlint.facts.code.tree import conjuncts, is_false, is_number, walk
 from torchlint.facts.hotness.conditions import logger_flag
 from torchlint.facts.hotness.guards import (
     CLEARED_FLAG,
@@ -27,7 +27,7 @@ from torchlint.facts.hotness.guards import (
 )
 from torchlint.facts.hotness.intervals import loop_counted, one_round
 from torchlint.facts.hotness.missing import Missing
-from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.signatures import is_true, starred
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
@@ -60,6 +60,15 @@ class _Set:
 def _hands_on(word: ast.keyword) -> bool:
     """Whether a keyword argument is ``False``, or the parameter of the same name."""
     return is_false(word.value) or (isinstance(word.value, ast.Name) and word.value.id == word.arg)
+
+
+def latches(branching: ast.AST) -> bool:
+    """Return whether a branch sets a flag, for which it does not run again: ``if a and not begun: begun = True``."""
+    if not isinstance(branching, ast.If):
+        return False
+    flags = {part.id for part, truth in conjuncts(branching.test, True) if isinstance(part, ast.Name) and not truth}
+    stored = (stmt for stmt in branching.body if isinstance(stmt, ast.Assign) and is_true(stmt.value))
+    return any(isinstance(target, ast.Name) and target.id in flags for stmt in stored for target in stmt.targets)
 
 
 @dataclass(eq=False, slots=True)
@@ -112,7 +121,7 @@ class Flags:
                 self._asked.add((test, truth))
                 found = self._of_name(facts, test, truth)
                 self._asked.discard((test, truth))
-                return found
+                return found if truth else least(found, self._until_bound(facts, test))
         return None
 
     def _part(self, facts: FileFacts, test: ast.expr, truth: bool) -> Bound | None:
@@ -233,6 +242,21 @@ class Flags:
         if method in lowered:
             return None  # the method itself turns it back
         again = any(function.name != "__init__" for function in lowered)
+        return self.guards.of(SET_FLAG, Frequency.EPISODE if again else Frequency.ONCE)
+
+    def _until_bound(self, facts: FileFacts, name: ast.Name) -> Bound | None:
+        """The guard of ``if not begun:`` in a loop that sets ``begun = True`` in the branch, and never to ``False``."""
+        branching = next((node for node in facts.ancestors(name) if isinstance(node, ast.If)), None)
+        loops = [node for node in facts.ancestors(name) if isinstance(node, _LOOPS)]
+        values = self.project.reaching(facts, name).values
+        if branching is None or not loops or not latches(branching):
+            return None
+        if not values or not all(isinstance(value, ast.Constant) and isinstance(value.value, bool) for value in values):
+            return None
+        lowered = [set(facts.ancestors(value)) for value in values if is_false(value)]
+        if any(loops[0] in around for around in lowered):
+            return None
+        again = any(not around.isdisjoint(loops) for around in lowered)
         return self.guards.of(SET_FLAG, Frequency.EPISODE if again else Frequency.ONCE)
 
     def _ever_false(self, facts: FileFacts) -> frozenset[str]:

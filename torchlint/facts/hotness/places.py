@@ -18,7 +18,7 @@ from torchlint.facts.hotness.branches import raises
 from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag
 from torchlint.facts.hotness.emptiness import for_empty
-from torchlint.facts.hotness.flags import Flags
+from torchlint.facts.hotness.flags import Flags, latches
 from torchlint.facts.hotness.guards import (
     CONSTANT,
     COUNTED,
@@ -343,7 +343,7 @@ class Places:
             else:
                 if child in self.roots.aside:
                     local.hold(self.guards.of(OTHER_COMMAND), current)
-                updating = current in self.roots.updating
+                updating = current in self.roots.updating and not latches(current)
                 found, held = self._held(current, child, facts)
                 local.hold(None if _yields_beside(facts, scope, current, child) else found, current)
                 learns |= held
