@@ -18,6 +18,7 @@ from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, InFile
 from torchlint.rule.site import Site
+from torchlint.rule.versions import version_of
 
 # Classes of torch.distributions that constrain their arguments: module, name, and how many positional arguments come
 # before ``validate_args``. Those that wrap another distribution have nothing to validate themselves.
@@ -117,9 +118,8 @@ class ProgramEntries(Fact):
     @classmethod
     def build(cls, analyses: Analyses) -> ProgramEntries:
         """Read which torch the project pins."""
-        pinned = analyses.settings.pinned_torch
-        major, _, minor = (pinned or "").partition(".")
-        early = pinned is not None and (int(major), int(minor)) < _FIRST
+        pinned = version_of(analyses.settings.pinned_torch)
+        early = pinned is not None and pinned < _FIRST
         return cls(analyses[Project], analyses[Heat], analyses[Occurrences], early)
 
     def validates(self, facts: FileFacts) -> bool:

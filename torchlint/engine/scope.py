@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.engine.rules import ListedRule, listed_rules
 from torchlint.late import dataclass
-from torchlint.rule.versions import Target, Version
+from torchlint.rule.versions import Target, version_of
 from torchlint.settings.check import nearest
 from torchlint.settings.model import Settings
 from torchlint.settings.select import UnknownWordError, matching, options_of, resolve
@@ -68,7 +68,7 @@ class RuleScope:
         )
         options_of(available, settings.rules)  # a wrong one is told before anything is read
         rules = tuple(rule for rule in available if rule.code in codes)
-        target = Target(_version(settings.target_torch), _version(settings.target_version))
+        target = Target(version_of(settings.target_torch), version_of(settings.target_version))
         scope = cls(settings, rules, available, problems, target)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
         for _, selectors in settings.per_file_ignores:
@@ -175,14 +175,6 @@ def _made(rule: type[Rule], given: Mapping[str, Mapping[str, object]]) -> Rule:
     if options := given.get(rule.code):
         made.given = options
     return made
-
-
-def _version(text: str | None) -> Version | None:
-    """A setting such as ``2.2`` or ``py310`` as numbers."""
-    if text is None:
-        return None
-    major, minor = (text[2], text[3:]) if text.startswith("py") else text.split(".")
-    return int(major), int(minor)
 
 
 class Scopes:

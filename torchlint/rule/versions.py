@@ -32,3 +32,11 @@ class Target:
         if stated and self.torch is None:
             return False
         return (self.torch or OLDEST_TORCH) >= torch and (self.python or OLDEST_PYTHON) >= python
+
+
+def version_of(text: str | None) -> Version | None:
+    """Return a version of torch such as ``2.2``, or of Python such as ``py310``, as numbers; ``None`` of ``None``."""
+    if text is None:
+        return None
+    major, minor = (text[2], text[3:]) if text.startswith("py") else text.split(".")
+    return int(major), int(minor)

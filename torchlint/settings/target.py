@@ -59,7 +59,6 @@ _PACKAGING = (
 _NO_PACKAGES = frozenset({"test", "tests", "doc", "docs", "example", "examples", "script", "scripts"})
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
-
 _PIN = regex(r"\s*={0,3}\s*v?(\d{1,9})\.(\d{1,9})[\w.+*]*\s*")
 
 
@@ -76,13 +75,10 @@ def torch_of(root: Path) -> str | None:
 
 def pinned_torch_of(root: Path) -> str | None:
     """Return the only torch that the project in a folder allows, e.g. ``1.6`` of ``torch==1.6.0``, if it allows one."""
-    for name in _DECLARING:
-        texts = [text_of(path) for path in _files(root, name)]
-        bounds = [match["bound"] for text in texts for pattern in _REQUIREMENTS for match in pattern.finditer(text)]
-        if bounds:
-            pins = {match.groups() if (match := _PIN.fullmatch(bound)) else None for bound in bounds}
-            only = pins.pop()
-            return ".".join(only) if only is not None and not pins else None
+    for stated in filter(None, _stated(root, _DECLARING, _REQUIREMENTS)):
+        pins = {match.groups() if (match := _PIN.fullmatch(bound)) else None for bound in stated}
+        only = pins.pop()
+        return ".".join(only) if only is not None and not pins else None
     return None
 
 
@@ -107,11 +103,18 @@ def packages_of(root: Path) -> tuple[str, ...]:
 
 def _first(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]) -> _Version | None:
     """The least bound that the first file with one gives, or the first pattern of files."""
-    for name in names:
-        bounds = [bound for path in _files(root, name) for bound in _bounds(text_of(path), patterns)]
+    for stated in _stated(root, names, patterns):
+        bounds = [bound for specifier in stated if (bound := _lowest(specifier)) is not None]
         if bounds:
             return min(bounds)
     return None
+
+
+def _stated(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]]) -> Iterator[list[str]]:
+    """The version specifiers in the files of each name, as they are written."""
+    for name in names:
+        texts = filter(None, map(text_of, _files(root, name)))  # no pattern is compiled for files that are not there
+        yield [match["bound"] for text in texts for pattern in patterns for match in pattern.finditer(text)]
 
 
 def _files(root: Path, name: str) -> list[Path]:
@@ -141,14 +144,6 @@ def text_of(path: Path) -> str:
     except OSError:
         return ""
     return re.sub(r"^[ \t]*#.*$", "", text, flags=re.MULTILINE)
-
-
-def _bounds(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[_Version]:
-    for pattern in patterns if text else ():  # most of the files are not there, and no pattern is compiled for them
-        for match in pattern.finditer(text):
-            lowest = _lowest(match["bound"])
-            if lowest:
-                yield lowest
 
 
 def _lowest(specifier: str) -> _Version | None:

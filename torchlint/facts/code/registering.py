@@ -48,14 +48,17 @@ class Registering:
     def _of_name(self, name: str) -> Sequence[Decorated]:
         if self._named is None:
             self._named = {}
-            for facts in self.project.files.values():
-                for scope in facts.scopes:
-                    written = getattr(scope.node, "decorator_list", [])
-                    for plain, whole in zip(decorators(scope.node), written, strict=True):
-                        last = last_name(plain)
-                        found = Decorated(scope, facts, plain, plain is not whole)
-                        self._named.setdefault(last, []).append(found)
+            for found in (each for facts in self.project.files.values() for each in decorated(facts)):
+                self._named.setdefault(last_name(found.decorator), []).append(found)
         return self._named.get(name, ())
+
+
+def decorated(facts: FileFacts) -> Iterator[Decorated]:
+    """Yield the functions and classes of a file with each of their decorators."""
+    for scope in facts.scopes:
+        written = getattr(scope.node, "decorator_list", [])
+        for plain, whole in zip(decorators(scope.node), written, strict=True):
+            yield Decorated(scope, facts, plain, plain is not whole)
 
 
 def _gives_back(decorator: Scope, name: str) -> bool:

@@ -267,7 +267,7 @@ class Options:
         return not call.args and name.rpartition(".")[0] not in self.project.modules
 
     def _is_loss(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is a loss of torch, which is no class of the project: ``loss = nn.MSELoss()``."""
+        """Whether an expression is a loss of torch, not a class of the project: ``loss = nn.MSELoss()``."""
         made = self.project.reaching(facts, node).values
         names = [self.project.qualified(facts, each.func) or "" if isinstance(each, ast.Call) else "" for each in made]
         return bool(names) and all(name.startswith("torch.nn.") and name.endswith("Loss") for name in names)

@@ -7,11 +7,12 @@ of its own, so it is the variable that tells them, and not the class of the regi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, passing
-from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.registering import decorated
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.relatives import joined
 from torchlint.late import dataclass
@@ -81,24 +82,26 @@ class Registries:
         if self._members is None:
             self._members = {}
             for facts in self.ask.project.files.values():
-                for scope, registering in _registered(facts):
-                    variable = self._variable(facts, registering.value)
+                for registry, scope in (*self._decorated(facts), *self._added(facts)):
+                    variable = self._variable(facts, registry)
                     if variable:
                         self._members.setdefault(variable, []).append(scope)
-                for call in facts.top.calls:
-                    if isinstance(call.func, ast.Attribute) and call.func.attr.startswith(_ADDING):
-                        self._add(facts, call, call.func.value)
         return self._members
 
-    def _add(self, facts: FileFacts, call: ast.Call, registry: ast.expr) -> None:
-        """Note what a call adds by hand: ``LOSSES.register("huber", Huber)``."""
-        project, members = self.ask.project, self._members
-        for argument in call.args if members is not None else ():
-            name = project.qualified(facts, argument) or ""
-            scope = project.classes.get(name) or project.functions.get(name)
-            variable = self._variable(facts, registry) if scope is not None else ""
-            if variable and scope is not None and members is not None:
-                members.setdefault(variable, []).append(scope)
+    def _decorated(self, facts: FileFacts) -> Iterator[tuple[ast.expr, Scope]]:
+        """What methods of an object decorate, each with the object: ``@LOSSES.register``."""
+        for each in decorated(facts):
+            if isinstance(each.decorator, ast.Attribute):
+                yield each.decorator.value, each.scope
+
+    def _added(self, facts: FileFacts) -> Iterator[tuple[ast.expr, Scope]]:
+        """What calls add by hand, each with the object: ``LOSSES.register("huber", Huber)``."""
+        project = self.ask.project
+        for call in facts.top.calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr.startswith(_ADDING):
+                names = (project.qualified(facts, argument) or "" for argument in call.args)
+                scopes = (project.classes.get(name) or project.functions.get(name) for name in names)
+                yield from ((call.func.value, scope) for scope in scopes if scope is not None)
 
     def _variable(self, facts: FileFacts, node: ast.expr) -> str:
         """The qualified name of a variable that holds an object of a class of the project, else an empty word."""
@@ -148,13 +151,6 @@ class Registries:
             case ast.Call(func=func) if depth < _DEEPEST:
                 return _OBJECT if self._kind(function, func, registry, depth + 1) == _MEMBER else ""
         return ""
-
-
-def _registered(facts: FileFacts) -> Iterator[tuple[Scope, ast.Attribute]]:
-    """The functions and classes of a file that a method of some object decorates, each with that method."""
-    for scope in facts.scopes:
-        named: Sequence[ast.expr] = decorators(scope.node)
-        yield from ((scope, each) for each in named if isinstance(each, ast.Attribute))
 
 
 def _holds(node: ast.expr, registry: _Holder) -> bool:
