@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchlint.facts.code.solver import NotYetError, Solver, _TooDeepError
+from torchlint.facts.code.solver import NotYetError, Solver
 
 TOP = frozenset({"anything"})
+TOP_NUMBERS = frozenset({-1})
 Equations = Mapping[str, tuple[str, ...]]
 
 
@@ -114,46 +115,30 @@ def test_long_chains(first: int) -> None:
     assert len(asked) < 3 * 1000
 
 
-def test_a_chain_that_is_too_long_is_left_to_the_solver_that_met_it() -> None:
-    asked: list[tuple[str, int]] = []
-
-    def outer(key: int) -> int:
-        asked.append(("outer", key))
-        return (inner.ask(999) or 0) + key
-
-    def deeper(key: int) -> int:
-        asked.append(("inner", key))
-        return (inner.ask(key - 1) or 0) + 1 if key else 0
-
-    first, inner = Solver(outer, -1), Solver(deeper, -1)
-    assert first.ask(1) == 1000
-    # The chain of the inner solver is worked off by it alone: the outer question is answered once.
-    assert [key for solver, key in asked if solver == "outer"] == [1]
-    assert first.idle
-    assert inner.idle
-
-
-def test_an_error_of_a_chain_that_is_too_long_names_its_solver() -> None:
+def test_a_circle_of_any_length_is_solved() -> None:
     def compute(key: int) -> int:
-        return (solver.ask(key - 1) or 0) + 1 if key else 0
-
-    def other_compute(key: int) -> int:
-        raise _TooDeepError(solver)
-
-    solver, other = Solver(compute, -1), Solver(other_compute, -1)
-    with pytest.raises(_TooDeepError) as raised:
-        other.ask(0)
-    assert raised.value.solver is solver
-    assert other.idle
-    assert solver.ask(999) == 999
-
-
-def test_a_circle_longer_than_any_chain_ends() -> None:
-    def compute(key: int) -> int:
+        asked.append(key)
         return max(solver.ask((key + 1) % 500) or 0, key)
 
+    asked: list[int] = []
     solver = Solver(compute, 1000)
-    assert solver.ask(7) in (499, 1000)
+    assert [solver.ask(key) for key in (7, 250, 499)] == [499, 499, 499]
+    assert len(asked) < 4 * 500
+
+
+def test_what_rests_on_what_grows_for_ever_is_not_left_from_a_pass_before() -> None:
+    """The first question grows in each pass; the answer of the second must fit the one that is kept of the first."""
+
+    def compute(key: str) -> frozenset[int]:
+        if key == "grows":
+            known = solver.ask("beside") or frozenset()
+            return known if known == TOP_NUMBERS else known | {len(known)}
+        return solver.ask("grows") or frozenset()
+
+    for first in ("grows", "beside"):
+        solver: Solver[str, frozenset[int]] = Solver(compute, TOP_NUMBERS)
+        solver.ask(first)
+        assert solver.ask("beside") == solver.ask("grows") == TOP_NUMBERS
 
 
 def test_nothing_of_a_failed_question_is_left() -> None:

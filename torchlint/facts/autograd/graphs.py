@@ -6,10 +6,11 @@ import ast
 import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.conversions import converted_parameter
-from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.autograd.layers import has_parameters, is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.autograd.tuples import Tuples, added_to
@@ -30,7 +31,7 @@ from torchlint.facts.values.tested import is_no_tensor, names_asked
 from torchlint.facts.values.torch_objects import KEEPING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
-from torchlint.models import function_names, last_names, protocols
+from torchlint.models import function_names, last_names
 from torchlint.rule import Kind, Value
 
 ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
@@ -40,20 +41,18 @@ _NO_GRAPH = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.S
 }
 _INTEGERS = last_names(dtype=("integer", "truth"))
 _PASSING = function_names("builtins", elements=True) | function_names("builtins", folds=True, number=False, graph=False)
-# Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
-_BARE = frozenset(
-    """
-    Sequential ModuleList ModuleDict Module Identity Flatten Unflatten ReLU ReLU6 ELU SELU CELU GELU SiLU Mish LeakyReLU
-    Sigmoid Tanh Softmax LogSoftmax Softplus Hardtanh Hardswish Hardsigmoid LogSigmoid Softsign Tanhshrink Softmin
-    Threshold GLU Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Upsample PixelShuffle CosineSimilarity
-    """.split()
-)
-_BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
-
 # Layers that have parameters unless they are told to have none, and one that has none unless it is told to.
 _AFFINE = regex(r"torch\.nn\.(modules\.\w+\.)?((Batch|Layer|Group|Sync|RMS)\w*Norm\w*|(?P<bare>InstanceNorm[123]d))$")
 
-_Question = tuple[FileFacts, ast.expr | Reaching] | Scope
+
+class _Added(NamedTuple):
+    """What a function adds to the object of a name, which all reads of the name have in common."""
+
+    function: Scope
+    name: str
+
+
+_Question = tuple[FileFacts, ast.expr | Reaching] | Scope | _Added
 
 
 class Graph(enum.IntFlag):
@@ -104,6 +103,8 @@ class Graphs(Fact):
             if not keeps_result(self.project, question):
                 return Graph.OPEN
             return self._any(question.file, question.results)
+        if isinstance(question, _Added):
+            return self._any(question.function.file, added_to(*question))
         facts, node = question
         if isinstance(node, Reaching):
             return _joined([self._binding(facts, binding) for binding in node.bindings])
@@ -152,8 +153,10 @@ class Graphs(Fact):
             cleared = [binding for binding in reach.bindings if _records(facts, binding.stmt, node.id)]
             known = self.values.of(facts, node).known
             bound = [self._binding(facts, binding, known=known) for binding in cleared or reach.bindings]
-        added = [value for _, value in added_to(facts, node)]
-        return _joined([*bound, *(self._solver.ask((facts, value)) for value in added)])
+        added = _Added(facts.scope_of(node).function, node.id)
+        if next(added_to(*added), None) is not None:
+            bound.append(self._solver.ask(added))
+        return _joined(bound)
 
     def _names_asked(self, function: Scope) -> frozenset[str]:
         found = self._asked.get(function)
@@ -481,11 +484,3 @@ def _joined(found: Sequence[Graph | None]) -> Graph | None:
 def _says(call: ast.Call, name: str, value: bool) -> bool:
     given = keyword(call, name)
     return isinstance(given, ast.Constant) and given.value is value
-
-
-def has_parameters(name: str) -> bool:
-    """Return whether modules of a class of a library have parameters."""
-    if protocols.makers(name):
-        return True
-    last = name.rpartition(".")[2]
-    return name.startswith("torch.nn.") and last[:1].isupper() and last not in _BARE and not last.endswith(_BARE_ENDS)

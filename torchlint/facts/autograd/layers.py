@@ -1,4 +1,4 @@
-"""Layers that a module keeps without anyone knowing their class: configured activations, elements of a list."""
+"""Layers: which classes of libraries have parameters, and which a module keeps whose class is not known."""
 
 from __future__ import annotations
 
@@ -8,9 +8,27 @@ from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import root_of, subscripted
-from torchlint.models import last_names
+from torchlint.models import last_names, protocols
+
+# Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
+_BARE = frozenset(
+    """
+    Sequential ModuleList ModuleDict Module Identity Flatten Unflatten ReLU ReLU6 ELU SELU CELU GELU SiLU Mish LeakyReLU
+    Sigmoid Tanh Softmax LogSoftmax Softplus Hardtanh Hardswish Hardsigmoid LogSigmoid Softsign Tanhshrink Softmin
+    Threshold GLU Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Upsample PixelShuffle CosineSimilarity
+    """.split()
+)
+_BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
 
 _WALKING = last_names("builtins", elements=("all", "pairs"))
+
+
+def has_parameters(name: str) -> bool:
+    """Return whether modules of a class of a library have parameters."""
+    if protocols.makers(name):
+        return True
+    last = name.rpartition(".")[2]
+    return name.startswith("torch.nn.") and last[:1].isupper() and last not in _BARE and not last.endswith(_BARE_ENDS)
 
 
 def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:

@@ -13,6 +13,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import forms_of, receiver_of
 from torchlint.facts.dataflow.sources import Sources
@@ -68,7 +69,7 @@ class Tracer(Fact):
     graph: CallGraph
     values: Values
     sources: Sources
-    _solver: Solver[tuple[FileFacts, ast.expr], Origins] = field(init=False)
+    _solver: Solver[tuple[FileFacts, ast.expr | Reaching | Binding], Origins] = field(init=False)
     _views: dict[ModuleOrigin, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,11 +82,15 @@ class Tracer(Fact):
     def _all(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Origins:
         return NOWHERE.union(*(self.of(facts, node) for node in nodes))
 
-    def _limited(self, facts: FileFacts, node: ast.expr) -> Origins:
-        found = self._expression(facts, node)
+    def _limited(self, facts: FileFacts, node: ast.expr | Reaching | Binding) -> Origins:
+        found = self._answer(facts, node)
         return found if len(found) <= _MOST else NOWHERE
 
-    def _expression(self, facts: FileFacts, node: ast.expr) -> Origins:
+    def _answer(self, facts: FileFacts, node: ast.expr | Reaching | Binding) -> Origins:
+        if isinstance(node, Reaching):
+            return self._bound(facts, node)
+        if isinstance(node, Binding):
+            return self._parameter(node)
         if isinstance(node, ast.Name):
             return self._name(facts, node)
         if isinstance(node, ast.Attribute):
@@ -123,12 +128,17 @@ class Tracer(Fact):
     # names ----------------------------------------------------------------------------------------------------------
 
     def _name(self, facts: FileFacts, node: ast.Name) -> Origins:
-        bindings = self.project.reaching(facts, node).bindings
-        return NOWHERE.union(*(self._binding(facts, binding) for binding in bindings))
+        reach = self.project.reaching(facts, node)
+        if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
+            return self._solver.ask((facts, reach)) or NOWHERE
+        return self._bound(facts, reach)
+
+    def _bound(self, facts: FileFacts, reach: Reaching) -> Origins:
+        return NOWHERE.union(*(self._binding(facts, binding) for binding in reach.bindings))
 
     def _binding(self, facts: FileFacts, binding: Binding) -> Origins:
-        if binding.how is Bind.PARAM:
-            return self._parameter(binding)
+        if binding.how is Bind.PARAM:  # all reads of it have the calls in common
+            return self._solver.ask((facts, binding)) or NOWHERE
         if binding.how is Bind.IMPORT:
             return self._imported(facts, binding)
         if binding.value is None:

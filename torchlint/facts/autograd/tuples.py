@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Key, Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -45,8 +45,9 @@ class Tuples:
             yield from self.sources.crossing(spot, _CROSSED, None)
 
 
-def added_to(facts: FileFacts, node: ast.Name) -> Sequence[tuple[str, ast.expr]]:
-    """Return what a method adds to the object it is called on, each with how: appended, or stored under a key."""
-    scope = facts.scope_of(node).function
-    kept = (call for _, call in scope.keyed.get(node.id, ()) if call in facts.grows and isinstance(call, ast.Call))
-    return [*scope.appends.get(node.id, ()), *(("keyed", call.args[-1]) for call in kept)]
+def added_to(function: Scope, name: str) -> Iterator[ast.expr]:
+    """Yield what a function adds to the object of a name: appended, or stored under a key."""
+    yield from (value for _, value in function.appends.get(name, ()))
+    for _, call in function.keyed.get(name, ()):
+        if isinstance(call, ast.Call) and call in function.file.grows:
+            yield call.args[-1]

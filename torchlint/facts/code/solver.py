@@ -11,22 +11,11 @@ from torchlint.late import dataclass
 
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
-_DEEPEST = 40
+# How often a circle of questions is answered again before what still changes counts as unknown.
 _PASSES = 8
-# Questions that one question may lead to before circles get no second pass, and chains that are too long no second
-# attempt: where half of a large project forms one circle, both start over again and again.
-_MOST = 5000
 _NEVER = 1 << 60
 # Every few open questions it is looked whether the stack has room for more.
 _LOOKS = 6
-
-
-class _TooDeepError(Exception):
-    """A question was met at the end of too long a chain of others that its solver, and no other, is to answer first."""
-
-    def __init__(self, solver: object) -> None:
-        super().__init__()
-        self.solver = solver
 
 
 class NotYetError(Exception):
@@ -42,11 +31,12 @@ class Solver(Generic[Key, Answer]):
     """Remembers answers, and finds the least one that fits where questions form a circle.
 
     Circles are found as Tarjan finds strongly connected components. Their questions are answered again and again,
-    beginning with ``None`` (nothing is known yet), until nothing changes, and are then remembered all at once.
+    beginning with ``None`` (nothing is known yet), until nothing changes, and are then remembered all at once. What
+    still changes after several passes is unknown (a *widening*), and the rest of the circle is answered again.
 
     Attributes:
         compute: answers one question by asking others. The more it learns, the less its answer may promise.
-        unknown: the answer that promises nothing: where a circle comes to no end, and where nothing gets known.
+        unknown: the answer that promises nothing: for what comes to no end, and where nothing gets known.
         floor: what holds of a question whatever the answers to others are, ``None`` where nothing does. Where nothing
             gets known of a question in a circle, because it waits for itself, this is its answer, and the rest of the
             circle is answered again.
@@ -63,8 +53,6 @@ class Solver(Generic[Key, Answer]):
     _changed: list[Key] = field(default_factory=list)
     _lowest: int = _NEVER
     _count: int = 0
-    _last: int = 0
-    _deepest: Key = field(init=False)
 
     def ask(self, key: Key) -> Answer | None:
         """Return the answer to a question.
@@ -90,30 +78,10 @@ class Solver(Generic[Key, Answer]):
         return not self._open
 
     def _first(self, key: Key) -> Answer:
-        """Answer a question that no other one waits for; chains that are too long are worked off from their ends."""
-        waiting = [key]
-        self._last = self._count + _MOST
-        while waiting:
-            deeper = self._attempt(waiting[-1])
-            if not deeper:
-                waiting.pop()
-            elif deeper[0] in waiting:  # a circle longer than any chain may be
-                self._memory[deeper[0]] = self.unknown
-                self._settled_together(deeper[:1])
-            else:
-                waiting.append(deeper[0])
-        return self._memory[key]
-
-    def _attempt(self, key: Key) -> list[Key]:
-        """Answer a question, or give the one that must be answered before."""
+        """Answer a question that no other one waits for."""
         try:
-            if key not in self._memory:
-                self._inner(key)
-            return []
-        except _TooDeepError as error:
-            if error.solver is not self:
-                raise
-            return [self._deepest]
+            self._inner(key)
+            return self._memory[key]
         finally:
             self._forget()
 
@@ -128,12 +96,6 @@ class Solver(Generic[Key, Answer]):
         if number is not None:  # it is being answered, or was answered in this pass by guesses
             self._lowest = min(self._lowest, number)
             return self._guesses.get(key)
-        if len(self._open) >= _DEEPEST:
-            if self._count > self._last:
-                self._memory[key] = self.unknown
-                return self.unknown
-            self._deepest = key
-            raise _TooDeepError(self)
         outer = self._lowest
         self._count += 1
         number = self._open[key] = self._count
@@ -154,19 +116,39 @@ class Solver(Generic[Key, Answer]):
         Gives the number of the earliest open question that the answer rests on; if that is its own or none, the answers
         of the circle are remembered.
         """
-        start = len(self._circle)
-        for _ in range(_PASSES):
-            first_change = len(self._changed)
+        before = len(self._circle), len(self._changed)
+        while True:
             self._lowest = _NEVER
             guess = self._compute(key)
             if self._lowest == _NEVER and key not in self._guesses:  # it rests on no guess: most questions do not
                 self._memory[key] = self.unknown if guess is None else guess
                 return number
+            answers, changed = self._passes(key, number, guess, before)
+            if not answers:
+                return self._lowest
+            fixed = dict.fromkeys(changed, self.unknown) or self._floors(answers)
+            if not fixed:
+                fixed = {part: self.unknown if answer is None else answer for part, answer in answers.items()}
+            self._memory.update(fixed)
+            self._settled_together(fixed)
+            if key in fixed:
+                return number
+
+    def _passes(
+        self, key: Key, number: int, guess: Answer | None, before: tuple[int, int]
+    ) -> tuple[dict[Key, Answer | None], list[Key]]:
+        """Answer a question, of which the first answer is known, until nothing in its circle changes, or often enough.
+
+        ``before``: how many questions were in circles, and how many had changed, before it was asked. Gives the answers
+        of the circle, none where they rest on an earlier question and stay guesses; and what still changes.
+        """
+        start, first_change = before
+        for again in range(1, _PASSES + 1):
             if guess != self._guesses.get(key):
                 self._changed.append(key)
             self._guesses[key] = guess
             if self._lowest < number:
-                return self._lowest
+                return {}, []
             circle, changed = [key, *self._circle[start:]], self._changed[first_change:]
             del self._circle[start:], self._changed[first_change:]
             for part in circle[1:]:
@@ -174,18 +156,15 @@ class Solver(Generic[Key, Answer]):
             if self._lowest == _NEVER or not changed:
                 changed = []
                 break
-            if self._count > self._last:
-                break
-        found = {part: self._guesses.pop(part) for part in circle}
-        floors = {part: least for part in circle if found[part] is None and (least := self.floor(part)) is not None}
-        if floors:
-            self._memory.update(floors)
-            self._settled_together(floors)
-            return number if key in floors else self._settle(key, number)
-        for part, answer in found.items():
-            self._memory[part] = self.unknown if answer is None or part in changed else answer
-        self._settled_together(circle)
-        return number
+            if again < _PASSES:
+                self._lowest = _NEVER
+                guess = self._compute(key)
+        return {part: self._guesses.pop(part) for part in circle}, changed
+
+    def _floors(self, answers: Mapping[Key, Answer | None]) -> dict[Key, Answer]:
+        """The floors of the questions of which nothing gets known."""
+        waiting = (part for part, answer in answers.items() if answer is None)
+        return {part: least for part in waiting if (least := self.floor(part)) is not None}
 
     @roomy
     def _settle_with_room(self, key: Key, number: int) -> int:
