@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
+from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import COMPREHENSIONS, LOOPS, FileFacts
 from torchlint.facts.code.nesting import around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.tree import children, names_in, root_of, subscripted, walk
@@ -39,6 +40,7 @@ class Regrowth(Fact):
     """
 
     loops: Loops
+    mentions: Mentions
 
     def of(self, facts: FileFacts, call: ast.Call) -> Regrown | None:
         """Return what a concatenation lengthens in each round and nothing reads while it grows, or ``None``."""
@@ -90,16 +92,26 @@ class Regrowth(Fact):
         own = set(walk(stmt))
         held = subscripted(stmt.targets[0])
         text = ast.unparse(held)
-        sides = self.loops.sides
         for part in nodes_of(inside(loop)):
             if part in own or self._grows(facts, part, held):
                 continue
             if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
                 if alike(part, held) and not _only_asks(facts, part):
                     yield part
-            elif isinstance(part, ast.Call) and "." in text:
-                if sides.overlaps(sides.canonical(facts, root, text), sides.call(facts, part).reads):
-                    yield part
+            elif isinstance(part, ast.Call) and "." in text and self._may_read(facts, part, root, held):
+                yield part
+
+    def _may_read(self, facts: FileFacts, call: ast.Call, root: ast.Name, held: ast.expr) -> bool:
+        """Whether what a call runs may read the container; code that is not known reads what other code names."""
+        sides = self.loops.sides
+        effects = sides.call(facts, call)
+        if not sides.overlaps(sides.canonical(facts, root, ast.unparse(held)), effects.reads):
+            return False
+        if effects.known or not isinstance(held, ast.Attribute):
+            return True
+        own = facts.scope_of(held).function
+        named = self.mentions.of_field(facts, "", held.attr)
+        return any(file is not facts or file.scope_of(read).function is not own for file, read in named)
 
     def _grows(self, facts: FileFacts, node: ast.AST, held: ast.expr) -> bool:
         """Whether an expression is a piece of a concatenation that is assigned to the same container."""

@@ -95,11 +95,12 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "logs": Attribute("writes what it is given into a log", kind=bool),
         "loss": Attribute("computes a loss", kind=bool),
         "makes": Attribute(
-            "makes a tensor or array: filled with a number, of a pattern, of indices, like another one, of random "
-            "numbers (``random``: of a size that is given, ``samples``: of parameters), of data, by a legacy "
+            "makes a tensor or array: a copy, filled with a number, of a pattern, of indices, like another one, of "
+            "random numbers (``random``: of a size that is given, ``samples``: of parameters), of data, by a legacy "
             "constructor, of an array, or from a file; or a sequence",
             (
                 "array",
+                "copy",
                 "data",
                 "file",
                 "filled",

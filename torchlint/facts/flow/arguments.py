@@ -59,6 +59,14 @@ class CallContexts:
             if name == "builtins.dict" and isinstance(place, str):
                 yield spot.at(call, place, *spot.path)
                 return
+            if fields := self._fields_given(spot, call):
+                position = fields.index(place) if isinstance(place, str) and place in fields else place
+                yield spot.at(call, position, *spot.path)
+                return
+            if name == "builtins.getattr" and place == 0 and spot.path:
+                key = self.ground.key(spot.facts, call.args[1]) if len(call.args) > 1 else None
+                yield from self._taken(spot, call, key)
+                return
             if (handed := handed_on(name, call)) is not None and spot.node is handed:
                 yield spot.same(call)
                 return
@@ -85,6 +93,22 @@ class CallContexts:
         if not last_name(call.func)[:1].isupper() or not self.ground.is_recorded(spot):
             return False
         return self.ground.updates(spot.facts.scope_of(call).function)
+
+    def _fields_given(self, spot: Spot, call: ast.Call) -> tuple[str, ...]:
+        """The fields of the named tuple that a call makes of its arguments, in order; none of other calls."""
+        callee = self.ground.values.of(spot.facts, call.func)
+        if callee.kind is Kind.CLASS:
+            return callee.keys
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "_replace":
+            return ()
+        return self.ground.values.of(spot.facts, call.func.value).keys
+
+    def _taken(self, spot: Spot, call: ast.Call, key: Key) -> Next:
+        """The value as an attribute that a call takes out of what holds it; a field of a named tuple has a position."""
+        fields = self.ground.values.of(spot.facts, spot.node).keys
+        path = picked(spot.path, fields.index(key) if isinstance(key, str) and key in fields else key)
+        if path is not None:
+            yield replace(spot.same(call), path=path)
 
     def _mapped(self, spot: Spot, call: ast.Call, place: Key) -> Next | None:
         """A leaf of a structure: what the function does with it, and the structure that comes of it."""
@@ -242,8 +266,10 @@ class CallContexts:
             found = iterated(path)
         elif method == "popitem":
             found = (1, *path[1:])
-        elif method == "copy":
-            found = path
+        elif method in ("copy", "_asdict", "_replace"):
+            fields = self.ground.values.of(spot.facts, spot.node).keys if method == "_asdict" else ()
+            place = path[0]
+            found = (fields[place], *path[1:]) if isinstance(place, int) and place < len(fields) else path
         elif method not in _SILENT:
             yield Use.PASSED
             return

@@ -169,7 +169,12 @@ class _Steps:
 
     def _named_item(self, spot: Spot, parent: ast.Attribute, key: object) -> Next:
         """An attribute of what holds the value: the value itself, another item, or what is not known."""
-        if key == parent.attr or (key == 0 and parent.attr == "values"):
+        fields = self.ground.values.of(spot.facts, spot.node).keys
+        if parent.attr in fields:
+            path = picked(spot.path, fields.index(parent.attr))
+            if path is not None:
+                yield replace(spot.same(parent), path=path)
+        elif key == parent.attr or (key == 0 and parent.attr == "values"):
             yield replace(spot.same(parent), path=spot.path[1:])
         elif isinstance(key, int) and parent.attr != "indices":
             holder = self.ground.values.of(spot.facts, spot.node).name

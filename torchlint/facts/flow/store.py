@@ -31,7 +31,7 @@ _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 # What gives an object that others hold, which the code does not name: ``getattr(self, key).append(x)``.
 _FINDING = frozenset(f"builtins.{name}" for name in ("getattr", "vars", "globals", "locals", "next", "max", "min"))
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
-_MOVES = method_names("torch.Tensor", moves=("host", "device"))
+_GIVING_NEW = method_names("torch.Tensor", moves=("host", "device")) | method_names("torch.Tensor", makes=True)
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
 
@@ -201,6 +201,9 @@ class Ground:
         if any(node.attr in logged(base) for base in bases):
             yield Use.LOGGED
             return
+        if owner.kind is Kind.TUPLE and node.attr in owner.keys:
+            yield spot.inside(node.value, owner.keys.index(node.attr), *spot.path)
+            return
         if owner.kind is Kind.OPTIMIZER:
             yield Use.HOST  # a learning rate, for the optimizer to compute with
             return
@@ -220,7 +223,7 @@ class Ground:
                 return
             if func.attr == "copy" and not node.args:
                 return
-            if func.attr in _MOVES:
+            if func.attr in _GIVING_NEW:
                 return  # a tensor, not what something was put into
             if gathers(func.attr, node):
                 return  # a new structure of what all processes have

@@ -288,9 +288,8 @@ class Elements(Fact):
                     return True
                 if any(self._hands_on(facts, binding.value, stmt, places) for binding in before):
                     return True
-            if isinstance(part, ast.Subscript) and isinstance(_column(part) or first_index(part), ast.BinOp):
-                if among(part.value, (place.value for place in places)):
-                    return True
+            if isinstance(part, ast.Subscript) and any(_is_shifted(part, place) for place in places):
+                return True
         return False
 
     def _hands_on(self, facts: FileFacts, value: ast.expr | None, stmt: ast.stmt, places: Sequence[ast.expr]) -> bool:
@@ -459,6 +458,14 @@ def _kept(stmt: ast.stmt) -> Iterator[ast.Name]:
     match stmt:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[ast.Name() as kept])):
             yield kept
+
+
+def _is_shifted(read: ast.Subscript, written: ast.Subscript) -> bool:
+    """Whether what is read was written in another round: ``x[t + 1]`` for ``x[t]``, or ``x[t]`` for ``x[t + 1]``."""
+    if not alike(read.value, written.value):
+        return False
+    one, other = (_column(part) or first_index(part) for part in (read, written))
+    return ast.BinOp in (type(one), type(other)) and not alike(one, other)
 
 
 def _column(node: ast.Subscript) -> ast.expr | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from torchlint.facts.code.hierarchy import is_external_module
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.values import tensordicts
@@ -84,6 +84,16 @@ class Annotations:
         if found is None:
             found = self._known[node] = self._read(facts, node)
         return found
+
+    def of_parameter(self, facts: FileFacts, binding: Binding) -> Value:
+        """Return the value that the annotation of a parameter promises; of ``layer: nn.Module = nn.Linear`` none."""
+        if binding.annotation is None:
+            return UNKNOWN
+        promised = self.read(facts, binding.annotation)
+        if promised.kind in (Kind.MODULE, Kind.INSTANCE) and binding.value is not None:
+            default = self.project.qualified(facts, binding.value) or ""
+            return UNKNOWN if default in self.project.classes or is_external_module(default) else promised
+        return promised
 
     def _read(self, facts: FileFacts, node: ast.expr) -> Value:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -90,7 +90,8 @@ class Attributes:
         stores = self._made(self._stores(cls, name))
         result = self._joined(cls, name, stores)
         if result is None:
-            return None if stores else TENSOR if self._registered(cls, name) else UNKNOWN
+            added = all(store.binding.how is Bind.AUGMENT for store in stores)
+            return TENSOR if added and self._registered(cls, name) else None if stores else UNKNOWN
         if not result.known and (promised := self._declared(stores)).known and promised != _MODULE:
             return promised  # any module at all is less than what the code asks of it
         if not result.known and name in self._optimised(cls):

@@ -141,9 +141,13 @@ class CallValues:
             return self._mapped(facts, node.args[0])
         return self._by_what_it_calls(facts, node, name)
 
-    def _made_of_data(self, node: ast.Call, made: Value) -> Value:
-        """What ``torch.tensor(x)`` makes: what nothing is known of is data, since torch warns of copies of tensors."""
+    def _made_of_data(self, facts: FileFacts, node: ast.Call, made: Value) -> Value:
+        """What ``torch.tensor(x)`` makes: what nothing is known of is data, since torch warns of copies of tensors.
+
+        A tensor is copied where it lies.
+        """
         placed = any(word.arg in (None, "device") for word in node.keywords) or made.device is not Device.UNKNOWN
+        placed = placed or (bool(node.args) and self.ask.known(facts, node.args[0]).kind is Kind.TENSOR)
         return made if placed else self._rather(replace(made, device=Device.CPU), made)
 
     def _rather(self, suggested: Value, proven: Value) -> Value:
@@ -158,7 +162,7 @@ class CallValues:
         if name is not None:
             known = library_call(name, node, self.ask.knower(facts))
             if known is not None:
-                return self._made_of_data(node, known) if name == "torch.tensor" else known
+                return self._made_of_data(facts, node, known) if name == "torch.tensor" else known
             if name in LOADERS:
                 return loader(self.ask, facts, name, node)
             if name in project.functions:

@@ -63,6 +63,8 @@ def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
         if not call.args:
             return Value(Kind.LIST)
         return _as_list(first)
+    if name == "filter" and len(call.args) > 1:
+        return list_of(element_of(of(call.args[1])))
     if name == "zip":
         return _zip(call, of)
     if name == "enumerate":

@@ -86,7 +86,9 @@ def torch_call(name: str, call: ast.Call, of: Of) -> Value | None:
         return Value(Kind.TENSOR, rank=0, inexact=True)
     if name in ("torch.nn.parameter.Parameter", "torch.nn.Parameter"):
         inner = of(call.args[0]) if call.args else UNKNOWN
-        return replace(inner, widened="") if inner.kind is Kind.TENSOR else TENSOR
+        # A module takes its parameters along, so that one made on the host does not stay there.
+        device = Device.UNKNOWN if inner.device is Device.CPU else inner.device
+        return replace(inner, widened="", device=device, pinned=None) if inner.kind is Kind.TENSOR else TENSOR
     if name == "torch.device":
         return Value(Kind.DEVICE, device=device_of(of(call.args[0]) if call.args else UNKNOWN))
     if name == "torch.cuda.is_available":

@@ -399,7 +399,7 @@ class Values(Fact):
         return operators.in_place(binding.stmt.op, old, self._ask.known(facts, binding.value))
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
-        annotated = self._ask.annotations.read(facts, binding.annotation) if binding.annotation is not None else UNKNOWN
+        annotated = self._ask.annotations.of_parameter(facts, binding)
         if annotated.known and annotated.kind not in OPEN:
             return annotated
         scope = binding.scope
