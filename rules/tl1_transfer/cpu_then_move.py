@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
+from torchlint.models import method_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Kind, Method, Report, Rule
 from torchlint.rule.build import (
     in_place_of,
@@ -48,6 +49,7 @@ _LARGEST_EXACT = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64
 _SMALL = 2**20
 _LEGACY = sorted(name for name in LEGACY_CONSTRUCTORS if not name.startswith("torch.cuda."))
 _FILLING = frozenset({"fill_", "zero_"})
+_REPEATING = method_names("torch.Tensor", elements="repeated")
 _LARGEST_INTEGER = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 _SIZED = "torch.{name}(...) is made on the CPU and then moved: `{maker}(..., device=...)` makes it there"
@@ -183,6 +185,8 @@ class CpuThenMove(Rule):
             yield from _converted_as_made(site, call, creator) if creator not in _BESIDE else ()
             return
         if _left_alone(site, call, creator, steps):
+            only_cast = creator in _SPACED and all(step.device is None for step in steps)
+            yield from _converted_as_made(site, call, creator) if only_cast else ()
             return
         old = links[-1].node
         fix = None
@@ -244,9 +248,14 @@ def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Rep
             yield Report(link.node, _FILLED.format(name=creator), figure="mask-256x64")
             return
         filled = filled or link.name in _FILLING
-        if step is None and link.name not in _FILLING and not is_view(site, link):
+        if step is None and not _may_follow(site, link):
             return
     yield from _moved_elsewhere(site, call, creator)
+
+
+def _may_follow(site: Site, link: Link) -> bool:
+    """Whether a link does on the device as well what it does on the host: fill, repeat or reshape."""
+    return link.name in _FILLING or link.name in _REPEATING or is_view(site, link)
 
 
 def _dtype(site: Site, call: cst.Call, creator: str) -> str | None:
@@ -264,7 +273,7 @@ def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Repor
     """Report a tensor that a function of the project or the next statement moves, filled or reshaped before at most."""
     made: cst.BaseExpression = call
     for link in site.calls.chain(call):
-        if link.name in _FILLING or is_view(site, link):
+        if _may_follow(site, link):
             made = link.node
         else:
             break
