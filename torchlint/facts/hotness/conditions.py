@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Container
+from itertools import takewhile
 
 from torchlint.facts.code.alike import among
 from torchlint.facts.code.model import Bind, FileFacts
@@ -342,6 +343,8 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
     if isinstance(op, ast.Is) and is_none(right):
         if isinstance(left, ast.Name) and _is_filled_outside(left, facts):
             return True
+        if isinstance(left, ast.Attribute) and _empties_again(left, facts):
+            return False
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
@@ -349,6 +352,18 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
         return any(isinstance(side, ast.Attribute) and side.attr == "shape" for side in (left, right)) and any(
             isinstance(part, ast.Name) and part.id == "self" for part in walk(test)
         )
+    return False
+
+
+def _empties_again(kept: ast.Attribute, facts: FileFacts) -> bool:
+    """Whether the function that fills an attribute sets it to ``None`` again, and not only at the end of an episode."""
+    function = facts.scope_of(kept).function
+    for stmt in walk(function.node):
+        if isinstance(stmt, ast.Assign) and is_none(stmt.value) and among(kept, stmt.targets):
+            inside = takewhile(lambda node: node is not function.node, facts.ancestors(stmt))
+            tests = [node.test for node in inside if isinstance(node, (ast.If, ast.While))]
+            if not any(is_reset(test) or is_ended(test, facts) or counts_ends(test, facts) for test in tests):
+                return True
     return False
 
 
