@@ -239,6 +239,11 @@ def test_nothing_is_written_that_the_pinned_torch_lacks(
         ("torch~=1.6", None, True),
         ("torch==1.6.0,!=1.6.1", None, True),
         ("numpy==1.6.0", None, True),
+        ("torchvision==0.4.0", "1.2", False),
+        ("torchvision==0.8.2", "1.7", False),
+        ("torchvision==0.9.1", "1.8", True),
+        ("torchvision==0.15.2", None, True),
+        ("torchvision==0.4.0\ntorch>=1.2", None, True),
     ],
 )
 def test_a_project_that_pins_an_early_torch_validates_nothing_by_default(

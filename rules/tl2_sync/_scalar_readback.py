@@ -9,8 +9,8 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
@@ -122,7 +122,14 @@ class Readbacks(Fact):
         """Return whether what is read is a tensor that this very expression moves to the host."""
         if not self._is_tensor(facts, node):
             return False
-        node = receiver_of(node, _TO_HOST | _REDUCING.all | _SAME_ELEMENTS.all)
+        peeled = _TO_HOST | _REDUCING.all | _SAME_ELEMENTS.all
+        while isinstance(node, ast.Call) and last_name(node.func) in peeled:
+            if isinstance(node.func, ast.Attribute) and self.project.qualified(facts, node.func) is None:
+                node = node.func.value
+            elif node.args:  # ``torch.mean(x)``
+                node = node.args[0]
+            else:
+                break
         return self.values.of(facts, node).device is not Device.CPU and not self._from_data(facts, node)
 
     def _is_copied_whole(self, facts: FileFacts, node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.code.alike import alike
+from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
@@ -83,8 +84,14 @@ class Ensembles(Finder):
     def _may_be_network(self, facts: FileFacts, func: ast.expr) -> bool:
         """Whether a call runs a module, or an attribute of the object of which nothing is known."""
         kind = self.values.of(facts, func).kind
-        own = isinstance(func, ast.Attribute) and dotted(func.value) == facts.scope_of(func).function.self_name != ""
-        return kind is Kind.MODULE or (own and kind is Kind.UNKNOWN)
+        return kind is Kind.MODULE or (kind is Kind.UNKNOWN and self._is_own(facts, func))
+
+    def _is_own(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether code of the project sets an attribute of the object; else it is a method of a library's class."""
+        scope = facts.scope_of(node)
+        if not isinstance(node, ast.Attribute) or dotted(node.value) != scope.function.self_name != "":
+            return False
+        return scope.owner is None or any(True for _ in stores_of(self.project, scope.owner.dotted, node.attr))
 
     def _alike(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an attribute holds networks that one expression makes again and again, or several that are alike."""
@@ -92,9 +99,12 @@ class Ensembles(Finder):
             return False
         ends = ValueFlow(self._makers, None).ends(facts, over, None)
         made = [each for each in ends if each is not None]
-        if not made or len(made) < len(ends) or not all(alike(made[0][1], call) for _, call in made):
+        if not made or len(made) < len(ends):
             return False
-        return len(made) >= _SEVERAL or any(_is_repeated(file, call) for file, call in made)
+        repeated = [_is_repeated(file, call) for file, call in made]
+        if not all(alike(made[0][1], call) for _, call in made):
+            return all(repeated)  # objects of several classes, each of which makes its own alike
+        return len(made) >= _SEVERAL or any(repeated)
 
     def _makers(self, spot: Spot) -> Iterator[Spot | _Made | None]:
         """One step backward from a list to the calls that make its elements; ``None``: what makes them is not seen."""

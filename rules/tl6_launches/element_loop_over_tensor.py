@@ -11,6 +11,8 @@ from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Method, R
 from ._element_loop_over_tensor import element_of, row_of
 
 _NUMBERS = function_names("builtins", number=True)
+_SIZED = function_names("torch", makes=("filled", "random"))
+_RANGE = "torch.arange"
 _INTEGERS = last_names(dtype="integer")
 _MESSAGE = "the elements of a tensor are read back one by one; `tolist()` reads all of them at once"
 
@@ -41,7 +43,8 @@ class ElementLoopOverTensor(Rule):
 
     ## What it does
     Finds `int(v)`, `float(v)` and `v.item()` in loops and comprehensions over a tensor in hot code, and
-    `t[i].item()` in loops that count `i`; also what a round computes of one row, `(row != 0).sum().item()`, which one
+    `t[i].item()` in loops that count `i`; `torch.ones(v)` and `torch.arange(t[i], t[i + 1])`, which read the numbers
+    that they take; also what a round computes of one row, `(row != 0).sum().item()`, which one
     reduction over an axis computes of all rows.
 
     ## Why is this slow
@@ -75,7 +78,7 @@ class ElementLoopOverTensor(Rule):
     code = "TL611"
     name = "element-loop-over-tensor"
     summary = "the elements of a tensor are read back one by one"
-    trigger = Call(*_NUMBERS) | Method("item")
+    trigger = Call(*_NUMBERS, *_SIZED, _RANGE) | Method("item")
     least = Frequency.UPDATE
     fixable = True
     examples = (
@@ -95,19 +98,22 @@ class ElementLoopOverTensor(Rule):
         call = site.node
         if not isinstance(call, cst.Call):
             return
-        element = _read(site, call)
-        if element is None:
-            return
+        for element in _reads(site, call):
+            loops = site.loops.around(element)
+            found = _part_of(site, element) if loops and not loops[0].few else None
+            if found is not None:
+                yield Report(call, _MESSAGE, _fix(site, call, *found))
+                return
+
+
+def _part_of(site: Site, element: cst.BaseExpression) -> tuple[cst.BaseExpression, Value] | None:
+    """The element of a tensor that an expression is or has a number of, ``row`` of ``row[0]``, with the tensor."""
+    tensor = element_of(site, element)
+    while tensor is None and isinstance(element, cst.Subscript) and _is_constant(element):
+        element = element.value
         tensor = element_of(site, element)
-        while tensor is None and isinstance(element, cst.Subscript) and _is_constant(element):
-            element = element.value  # one of the numbers of a row: ``row[0]``
-            tensor = element_of(site, element)
-        if tensor is None and (tensor := row_of(site, element)) is None:
-            return
-        loops = site.loops.around(element)
-        if not loops or loops[0].few:
-            return
-        yield Report(call, _MESSAGE, _fix(site, call, element, tensor))
+    tensor = tensor if tensor is not None else row_of(site, element)
+    return (element, tensor) if tensor is not None else None
 
 
 def _is_constant(node: cst.Subscript) -> bool:
@@ -118,18 +124,24 @@ def _is_constant(node: cst.Subscript) -> bool:
     return False
 
 
-def _read(site: Site, call: cst.Call) -> cst.BaseExpression | None:
-    """What a call reads back: ``x`` of ``int(x)``, ``x.item()`` and ``x.cpu().item()``."""
+def _reads(site: Site, call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """What a call reads back: ``x`` of ``int(x)``, ``x.item()``, ``x.cpu().item()`` and ``torch.ones(x)``."""
+    name = site.names.of(call.func)
+    if name == _RANGE or name in _SIZED:
+        for arg in call.args[: 3 if name == _RANGE else 1]:
+            if arg.keyword is None and not arg.star:
+                sizes = arg.value.elements if isinstance(arg.value, (cst.Tuple, cst.List)) else [arg]
+                yield from (each.value for each in sizes)
+        return
     match call:
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="item")), args=[]):
             while isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute) and not inner.args:
                 if inner.func.attr.value not in ("cpu", "detach"):
                     break
                 inner = inner.func.value
-            return inner
-        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if site.names.of(call.func) in _NUMBERS:
-            return inner
-    return None
+            yield inner
+        case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if name in _NUMBERS:
+            yield inner
 
 
 def _fix(site: Site, call: cst.Call, element: cst.BaseExpression, tensor: Value) -> Fix | None:
@@ -142,7 +154,8 @@ def _fix(site: Site, call: cst.Call, element: cst.BaseExpression, tensor: Value)
         or site.compiling.scripted()
     ):
         return None
-    integer = site.names.of(call.func) == "builtins.int" or isinstance(call.func, cst.Attribute)
+    item = isinstance(call.func, cst.Attribute) and call.func.attr.value == "item"
+    integer = item or site.names.of(call.func) == "builtins.int"
     match whole:
         case cst.ListComp(
             elt=elt,

@@ -41,6 +41,11 @@ _REQUIREMENTS = (
     regex(r"""^[ \t]*["']?torch["']?\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),  # torch = "^2.1"
     regex(r"""^[ \t]*["']?torch["']?\s*=\s*\{[^}\n]*\bversion\s*=\s*["'](?P<bound>[^"'\n]*)["']""", re.MULTILINE),
 )
+# A torchvision before 0.15 runs with one torch only: 0.14 with 1.13, 0.5 with 1.4, 0.4 with 1.2.
+_TORCHVISION = (
+    regex(rf"""^[ \t]*(?:-[ \t]+)?["']?torchvision{_EXTRAS}(?P<bound>[<>=!~][^;#"'{{\n]*)""", re.MULTILINE),
+)
+_TORCHVISION_OF_TWO = 15
 _LOCKED = (
     regex(r"""^name\s*=\s*"torch"\s*\nversion\s*=\s*"(?P<bound>[^"\n]*)\"""", re.MULTILINE),
     regex(r""""torch":\s*\{[^{}]*"version":\s*"(?P<bound>[^"\n]*)\""""),
@@ -75,10 +80,21 @@ def torch_of(root: Path) -> str | None:
 
 def pinned_torch_of(root: Path) -> str | None:
     """Return the only torch that the project in a folder allows, e.g. ``1.6`` of ``torch==1.6.0``, if it allows one."""
-    for stated in filter(None, _stated(root, _DECLARING, _REQUIREMENTS)):
-        pins = {match.groups() if (match := _PIN.fullmatch(bound)) else None for bound in stated}
+    if any(_stated(root, _DECLARING, _REQUIREMENTS)):
+        only = _pinned(root, _REQUIREMENTS)
+        return f"{only[0]}.{only[1]}" if only is not None else None
+    beside = _pinned(root, _TORCHVISION)
+    if beside is None or beside >= (0, _TORCHVISION_OF_TWO) or beside < (0, 2):
+        return None
+    return f"1.{beside[1] - (1 if beside >= (0, 5) else 2)}"
+
+
+def _pinned(root: Path, patterns: Sequence[re.Pattern[str]]) -> _Version | None:
+    """The only version that the first file with any states."""
+    for stated in filter(None, _stated(root, _DECLARING, patterns)):
+        pins = {(int(match[1]), int(match[2])) if (match := _PIN.fullmatch(bound)) else None for bound in stated}
         only = pins.pop()
-        return ".".join(only) if only is not None and not pins else None
+        return only if not pins else None
     return None
 
 

@@ -191,6 +191,8 @@ class Modes(Fact):
         """The mode in which a function is called."""
         if function.kind != "function":
             return Mode.UNKNOWN if self._switches(function.file) else Mode.ON
+        if self._is_recorded(function):
+            return Mode.ON
         every = {c: self.heat.frequency(c.facts, c.call) for c in self.graph.callers.get(function, [])}
         often = [caller for caller, frequency in every.items() if frequency > Frequency.ONCE]
         # Cold code may run a network as it likes, unless nothing else does.
@@ -230,14 +232,13 @@ class Modes(Fact):
             for call in calls
         )
 
-    def _started(self, function: Scope) -> Mode:
-        """The mode of a function that nothing calls: one that is handed to a library may be run from there.
-
-        Some frameworks are known to leave autograd on where they call a method.
-        """
+    def _is_recorded(self, function: Scope) -> bool:
+        """Whether a framework that is known to leave autograd on calls a method, whatever code of the project does."""
         entry = self.heat.roots.protocols.get(function)
-        if entry is not None and entry.records:
-            return Mode.ON
+        return entry is not None and entry.records
+
+    def _started(self, function: Scope) -> Mode:
+        """The mode of a function that nothing calls: one that is handed to a library may be run from there."""
         for facts, node in self._references(function):
             if self._at(facts, node) is Mode.ON:
                 return Mode.ON

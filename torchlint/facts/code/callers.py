@@ -174,7 +174,7 @@ def unpacked(node: ast.expr, path: tuple[int, ...]) -> ast.expr:
     return node
 
 
-def part_of(node: ast.expr, path: tuple[int, ...]) -> ast.expr | None:
+def part_of(node: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
     """Return the element of a tuple display that an unpacked name gets; ``None`` where it is not one of a display."""
     for step in path:
         if not isinstance(node, (ast.Tuple, ast.List)) or not -1 < step < len(node.elts):

@@ -276,8 +276,9 @@ class _Collector:
             elif isinstance(node, ast.Starred):
                 todo.append((node.value, path))
             elif isinstance(node, ast.Subscript) and value is not None and (name := dotted(node.value)):
-                whole = how is Bind.ASSIGN and not path
-                added = ("extend" if isinstance(node.slice, ast.Slice) else "item") if whole else "unknown"
+                whole, several = how is Bind.ASSIGN and not path, isinstance(node.slice, ast.Slice)
+                added = "sum" if how is Bind.AUGMENT and not several else "unknown"
+                added = ("extend" if several else "item") if whole else added
                 scope.function.appends.setdefault(name, []).append((added, value))
                 if whole and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
                     scope.function.keyed.setdefault(name, []).append((node.slice.value, value))

@@ -10,7 +10,7 @@ from typing import cast
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.by_name import MANY, link_by_name, suiting
-from torchlint.facts.code.callers import Caller, arguments, hides_default, passed, stores_of
+from torchlint.facts.code.callers import Caller, arguments, hides_default, part_of, passed, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
@@ -23,6 +23,7 @@ from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _ANY_MODULE = "torch.nn.Module"
+_Target = tuple[Scope, int]  # what a call may run, and how many of its leading parameters the call itself fills
 # How many arguments one parameter is followed through; more are passed on only in generated code.
 _MOST_PASSED = 50
 
@@ -76,7 +77,7 @@ class CallGraph(Fact):
     wrapped: dict[Scope, list[Caller]] = field(default_factory=dict)
     receivers: dict[ast.Call, tuple[Receiver, ...]] = field(default_factory=dict)
 
-    def add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
+    def add(self, facts: FileFacts, call: ast.Call, targets: list[_Target]) -> None:
         """Record that a call reaches these functions; the number is how many parameters are filled already."""
         self.callees[call] = tuple(scope for scope, _ in targets)
         for scope, skip in targets:
@@ -249,16 +250,13 @@ class _Resolver:
 
     def _passed(self, facts: FileFacts, call: ast.Call, func: ast.expr) -> bool:
         """A call of a parameter: what each caller passes for it, whatever the others do."""
-        targets: list[tuple[Scope, int]] = []
+        targets: list[_Target] = []
         given = list(self._given(facts, func))
         for value, caller in given:
             for target in suiting(facts, call, self._reached(facts, call, value) or []):
                 targets.append(target)
                 self.graph.via.setdefault((call, target[0]), []).append(caller)
-        if targets:
-            self._add(facts, call, targets)
-            self._note(call, [value for value, _ in given])
-        return bool(targets)
+        return self._add_each(facts, call, targets, [value for value, _ in given])
 
     def _note(self, call: ast.Call, values: Sequence[Value]) -> None:
         """Record the classes of the objects that callers pass for a parameter, if all are known."""
@@ -305,7 +303,7 @@ class _Resolver:
             return True
         receiver = self.values.of(facts, func.value)
         if receiver.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and receiver.name:
-            return self._bound(facts, call, receiver, func.attr)
+            return self._bound(facts, call, receiver, func.attr) or self._called_each(facts, call, func)
         if not receiver.known and self._bound_each(facts, call, func):
             return True
         return receiver.known and receiver.kind is not Kind.ENV
@@ -315,16 +313,26 @@ class _Resolver:
 
         What is known of them wins: classes that only have a method of the name are not tried as well.
         """
-        targets: list[tuple[Scope, int]] = []
+        targets: list[_Target] = []
         values = [value for value, _ in self._given(facts, func.value)]
         values = values or list(self._stored(facts, func.value))
         for value in values:
             if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name:
                 targets += self._methods(facts, call, value, func.attr) or ()
+        return self._add_each(facts, call, targets, values) or bool(values and all(map(self._is_foreign, values)))
+
+    def _add_each(self, facts: FileFacts, call: ast.Call, targets: list[_Target], values: Sequence[Value]) -> bool:
+        """Link a call with what any of the values that it may be of runs; whether there is something."""
         if targets:
             self._add(facts, call, targets)
             self._note(call, values)
-        return bool(targets) or bool(values and all(map(self._is_foreign, values)))
+        return bool(targets)
+
+    def _called_each(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
+        """A call of an attribute that holds a function in one object and a module in another."""
+        values = list(self._stored(facts, func))
+        targets = [target for value in values for target in self._reached(facts, call, value) or ()]
+        return self._add_each(facts, call, suiting(facts, call, targets), values)
 
     def _is_foreign(self, value: Value) -> bool:
         """Whether a value is known to be no object of the project."""
@@ -338,8 +346,8 @@ class _Resolver:
             return
         owner = facts.scope_of(node).owner
         for store in stores_of(self.project, owner.dotted, node.attr) if owner is not None else ():
-            value, file = store.binding.value, store.scope.file
-            if value is None or store.binding.path or store.binding.how is not Bind.ASSIGN:
+            value, file = part_of(store.binding.value, store.binding.path), store.scope.file
+            if value is None or store.binding.how is not Bind.ASSIGN:
                 continue
             given = [each for each, _ in self._given(file, value)]
             yield from given or [self.values.of(file, value)]
@@ -363,10 +371,10 @@ class _Resolver:
             return None
         return [self.values.attribute(name, attr) for name in names]
 
-    def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[tuple[Scope, int]] | None:
+    def _methods(self, facts: FileFacts, call: ast.Call, receiver: Value, attr: str) -> list[_Target] | None:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
-        targets, known = list[tuple[Scope, int]](), False
-        reached: list[tuple[Scope, int]] | None
+        targets, known = list[_Target](), False
+        reached: list[_Target] | None
         around = _method_around(facts, call)
         for name in receiver.name.split("|"):
             method = self.project.method(name, attr)
@@ -401,7 +409,7 @@ class _Resolver:
         found = [scope for scope in found if scope.file.path in self.groups[facts.path]]
         return found if len(found) <= MANY else []
 
-    def _add(self, facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) -> None:
+    def _add(self, facts: FileFacts, call: ast.Call, targets: list[_Target]) -> None:
         self.graph.add(facts, call, list(dict.fromkeys(targets)))
 
     def _called(self, facts: FileFacts, call: ast.Call, value: Value) -> bool:
@@ -413,7 +421,7 @@ class _Resolver:
                 self.graph.receivers[call] = OWN if facts.own_object(call.func) is not None else receivers_of(value)
         return targets is not None
 
-    def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[tuple[Scope, int]] | None:
+    def _reached(self, facts: FileFacts, call: ast.Call, value: Value) -> list[_Target] | None:
         """What a call of a value reaches, with the parameters that are filled already; ``None`` if not known."""
         names = value.name.split("|")
         functions = self.project.functions
@@ -432,7 +440,7 @@ class _Resolver:
             return [] if filled else None
         if value.kind in (Kind.MODULE, Kind.INSTANCE):
             module = value.kind is Kind.MODULE
-            targets: list[tuple[Scope, int]] = []
+            targets: list[_Target] = []
             for name in names:
                 attr = "forward" if module and self.project.method(name, "__call__") is None else "__call__"
                 method = self.project.method(name, attr)
@@ -442,7 +450,7 @@ class _Resolver:
             return targets
         return [] if value.known else None
 
-    def _constructed(self, names: Sequence[str]) -> list[tuple[Scope, int]]:
+    def _constructed(self, names: Sequence[str]) -> list[_Target]:
         """The constructors of classes of the project."""
         self.graph.built.update(names)
         found = [self.project.method(name, "__init__") for name in names]

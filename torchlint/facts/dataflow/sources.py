@@ -192,7 +192,7 @@ class Sources(Fact):
         keyed = function.keyed.get(name, ())
         under_keys = {value for _, value in keyed}
         for how, value in function.appends.get(name, ()):
-            if how == "unknown":
+            if how in ("unknown", "sum"):
                 yield function
             elif value not in under_keys:
                 path = spot.path if how == "extend" else _inner(spot.path, None)

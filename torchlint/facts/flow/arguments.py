@@ -37,6 +37,7 @@ _ENV_NAME = Word("variable of an environment")
 _ENV_METHODS = method_names(environment=("acts", "answers"))
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
 _MAPPING = function_names(maps="leaves")
+_SENDING = method_names(sends=True)
 _READING = method_names("list deque dict", returns="element")
 
 
@@ -81,16 +82,18 @@ class CallContexts:
             if known is None and isinstance(call.func, ast.Attribute):
                 known = self._method(spot, call, call.func, place)
             if known is None:
-                yield Use.REPORTED if self._packs_report(spot, call) else Use.PASSED
+                yield Use.REPORTED if self._sends_report(spot, call) else Use.PASSED
             else:
                 yield from known
 
-    def _packs_report(self, spot: Spot, call: ast.Call) -> bool:
-        """Return whether a call makes an object of an unknown class of a record, in code that makes updates.
+    def _sends_report(self, spot: Spot, call: ast.Call) -> bool:
+        """Return whether a call makes an object of an unknown class of a record, or sends one, in code with updates.
 
-        Workers send their metrics to the process that logs them in such objects: ``Reply(info={"metrics": metrics})``.
+        Workers send their metrics so to the process that logs them: ``Reply(info={"metrics": metrics})``,
+        ``self.replies.put(metrics)``.
         """
-        if not last_name(call.func)[:1].isupper() or not self.ground.is_recorded(spot):
+        last = last_name(call.func)
+        if not (last[:1].isupper() or last in _SENDING) or not self.ground.is_recorded(spot):
             return False
         return self.ground.updates(spot.facts.scope_of(call).function)
 

@@ -138,7 +138,9 @@ class Data:
             yield Use.PASSED
 
     def _tensor_method(self, spot: Spot, call: ast.Call, name: str) -> Next:
-        if name in _READS:
+        if name in _READS and self._is_copy(spot) and self._kind(spot, call) is Kind.NUMBER:
+            yield spot.at(call)  # the copy was the read
+        elif name in _READS:
             yield Use.READ
         elif name == "backward":
             yield Use.BACKWARD
@@ -208,6 +210,8 @@ class Data:
             return iter(())
         if last in _TEXT or last.endswith(("Error", "Exception", "Warning")):
             return iter((self.text,))
+        if (last == "sorted" or last in _SAME) and last != "dict" and spot.path and self.ground.is_dict(spot):
+            return iter(())  # of a dict it takes the keys
         if last == "sorted":
             # Pairs are sorted by what stands first in them: ``sorted(d.items())``.
             behind = spot.path[1:2] and isinstance(spot.path[1], int) and spot.path[1] > 0 and not call.keywords
@@ -255,7 +259,7 @@ class Data:
             fills = last in _VALUED and argument(call, 1, "fill_value") is spot.node
             yield Use.TENSOR if fills else Use.SIZE
             return
-        if last in _MAKES and isinstance(spot.node, (ast.List, ast.Tuple)):
+        if last in _MAKES and (isinstance(spot.node, (ast.List, ast.Tuple)) or not spot.path):
             # Numbers that the call itself lists are operands, and where they become a tensor on the host, that is one.
             yield Use.TENSOR if is_placed(spot.facts, call) else spot.at(call)
             return

@@ -22,7 +22,7 @@ from torchlint.facts.values.operators import gathers
 from torchlint.facts.values.signatures import table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import method_names
+from torchlint.models import function_names, method_names
 from torchlint.models.protocols import logged, logging_method, logs
 from torchlint.rule import Kind, Use
 
@@ -34,6 +34,7 @@ _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasiu
 _GIVING_NEW = method_names("torch.Tensor", moves=("host", "device")) | method_names("torch.Tensor", makes=True)
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
+_EXCHANGING = function_names("mpi4py.MPI.COMM_WORLD", exchanges="values")
 
 
 @dataclass(eq=False, slots=True)
@@ -343,6 +344,8 @@ class Ground:
 
 def _is_collective(name: str) -> bool:
     """Whether a function of torch makes one value of those of all processes."""
+    if name in _EXCHANGING:
+        return True
     module, _, last = name.rpartition(".")
     return module in ("torch.distributed", "torch.distributed.nn") and last in table()["collectives"]
 

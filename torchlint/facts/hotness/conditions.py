@@ -319,11 +319,11 @@ def is_finite(test: ast.expr) -> bool:
     return tests_for(test, _FINITE)
 
 
-def is_filled(test: ast.expr) -> bool:
+def is_filled(test: ast.expr, facts: FileFacts) -> bool:
     """Return whether a test is ``self.cache is not None``, whose other branch fills a lazily built attribute."""
     match test:
-        case ast.Compare(left=ast.Attribute(), ops=[ast.IsNot()], comparators=[other]):
-            return is_none(other)
+        case ast.Compare(left=ast.Attribute() as kept, ops=[ast.IsNot()], comparators=[other]):
+            return is_none(other) and not _is_given(kept, facts)
     return False
 
 
@@ -343,7 +343,7 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
     if isinstance(op, ast.Is) and is_none(right):
         if isinstance(left, ast.Name) and _is_filled_outside(left, facts):
             return True
-        if isinstance(left, ast.Attribute) and _empties_again(left, facts):
+        if isinstance(left, ast.Attribute) and (_empties_again(left, facts) or _is_given(left, facts)):
             return False
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
@@ -365,6 +365,16 @@ def _empties_again(kept: ast.Attribute, facts: FileFacts) -> bool:
             if not any(is_reset(test) or is_ended(test, facts) or counts_ends(test, facts) for test in tests):
                 return True
     return False
+
+
+def _is_given(kept: ast.Attribute, facts: FileFacts) -> bool:
+    """Whether constructors alone set an attribute of the object, to what they are given: a part that may be missing."""
+    function = facts.scope_of(kept).function
+    if function.owner is None or not isinstance(kept.value, ast.Name) or kept.value.id != function.self_name:
+        return False
+    stores = function.owner.stores.get(kept.attr, ())
+    values = [store.binding.value for store in stores if store.scope.function.name == "__init__"]
+    return len(values) == len(stores) and any(value is not None and not is_none(value) for value in values)
 
 
 def _is_filled_outside(name: ast.Name, facts: FileFacts) -> bool:

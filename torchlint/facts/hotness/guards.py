@@ -133,7 +133,7 @@ FIRST_CALL = Guard(
     "a test for what is made once and kept",
     tests=(
         Test(is_first_call),
-        _unless(is_filled),
+        Test(is_filled, truth=False),
         _when(lambda test: is_not(test, is_there)),
     ),
     blocks=(sets_up,),

@@ -72,7 +72,7 @@ class Growth(Fact):
                     elif isinstance(binding.value, ast.BinOp) and isinstance(binding.stmt, ast.Assign):
                         yield from (binding.value.left, binding.value.right)
             for items in scope.appends.values():
-                yield from (node for how, node in items if how == "unknown" and _is_added(facts, node))
+                yield from (node for how, node in items if how in ("unknown", "sum") and _is_added(facts, node))
             for call in scope.calls:
                 if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDING and not call.keywords:
                     yield from call.args[-1:]

@@ -14,7 +14,7 @@ from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import NotYetError, Solver
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
-from torchlint.facts.values.join import join
+from torchlint.facts.values.join import join, summed
 from torchlint.facts.values.relatives import joined
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -46,6 +46,7 @@ class Ask:
     guesses: bool = True
     guessed: bool = False
     annotations: Annotations = field(init=False)
+    _linked: dict[str, tuple[int, dict[ast.Call, list[tuple[Scope, Caller]]]]] = field(default_factory=dict)
     _given: dict[str, list[tuple[str, str]]] | None = None
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
@@ -70,6 +71,21 @@ class Ask:
         self.guessed = True
         return value
 
+    def linked(self, name: str, call: ast.Call) -> list[tuple[Scope, Caller]]:
+        """Return the methods that a call on an unknown object is linked to by their name alone: a guess."""
+        methods = self.project.methods.get(name, ()) if self.guesses else ()
+        if not methods:
+            return []
+        self.solver.passing()
+        number = sum(len(self.callers.get(method, ())) for method in methods)
+        known, by_call = self._linked.get(name, (0, {}))
+        if known != number:
+            by_call = {}
+            for method, caller in ((each, caller) for each in methods for caller in self.callers.get(each, ())):
+                by_call.setdefault(caller.call, []).append((method, caller))
+            self._linked[name] = number, by_call
+        return by_call.get(call, [])
+
     def knower(self, facts: FileFacts) -> Callable[[ast.expr], Value]:
         """Return ``known`` for the expressions of one file."""
         return lambda node: self.known(facts, node)
@@ -90,9 +106,7 @@ class Ask:
             return joined(self.project, (self.solver.ask((facts, binding)) for binding in bindings))
         values = [self.solver.ask((facts, binding)) for binding in bindings]
         sums = [v for b, v in zip(bindings, values, strict=True) if b.how is Bind.AUGMENT]
-        if any(v is not None and v.kind is Kind.TENSOR for v in sums):
-            values = [v for v in values if v is None or v.kind is not Kind.NUMBER or v.literal is None]
-        return join(values)
+        return join(summed(values, sums))
 
     def returned(self, functions: Iterable[Scope]) -> Value | None:
         """Return the value of a call that may run any of these functions."""

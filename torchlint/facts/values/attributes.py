@@ -15,7 +15,8 @@ from torchlint.facts.values import options, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.constructors import builds_on_base, replaces, runs_base
-from torchlint.facts.values.containers import displayed, element_of, plain
+from torchlint.facts.values.containers import displayed
+from torchlint.facts.values.filling import Filling
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
@@ -35,11 +36,12 @@ class Attributes:
     ask: Ask
     _trained: dict[str, frozenset[str]] = field(default_factory=dict)
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
-    _growing: dict[str, list[tuple[Scope, str, ast.expr]]] | None = None
+    filling: Filling = field(init=False)
     _options: options.ParsedOptions = field(init=False)
 
     def __post_init__(self) -> None:
         self._options = options.ParsedOptions(self.ask)
+        self.filling = Filling(self.ask)
 
     def of(self, source: Value, attr: str) -> Value | None:
         """Return an attribute of a value."""
@@ -94,12 +96,15 @@ class Attributes:
             return TENSOR if added and self._registered(cls, name) else None if stores else UNKNOWN
         if not result.known and (promised := self._declared(stores)).known and promised != _MODULE:
             return promised  # any module at all is less than what the code asks of it
-        if not result.known and name in self._optimised(cls):
+        if not result.known and (name in self._optimised(cls) or self._optimised_below(name, stores)):
             return _MODULE
         if result.kind in (Kind.LIST, Kind.DICT, Kind.MODULE):
-            grown = self._grown(cls, name, result)
+            grown = self.filling.of_attribute(cls, name, result)
             told = result.kind is Kind.DICT and any(store.binding.annotation is not None for store in stores)
-            result = _promised(result, grown) if told and grown is not None else grown
+            if not told:
+                result = grown
+            elif grown is not None:  # else what the annotation says: ``self.data.update(other.data)`` is a circle
+                result = _promised(result, grown)
         if result is not None and (not result.known or result.kind in (Kind.LIST, Kind.DICT)):
             return _of_modules(result) if f"{name}[]" in self._optimised(cls) else result
         return result
@@ -171,6 +176,11 @@ class Attributes:
                 names.update(*map(self._asked, project.family(cls)))
             found = self._trained[cls] = frozenset(names)
         return found
+
+    def _optimised_below(self, name: str, stores: Sequence[AttributeStore]) -> bool:
+        """Whether an attribute that derived classes alone set holds a module in each of them."""
+        owners = {store.scope.owner for store in stores}
+        return bool(owners) and all(owner is not None and name in self._optimised(owner.dotted) for owner in owners)
 
     def _asked(self, cls: Scope) -> frozenset[str]:
         """The attributes that the methods in a class's own body ask for their ``parameters()``, or load from these."""
@@ -275,170 +285,6 @@ class Attributes:
         owner = caller.facts.scope_of(caller.call).owner
         return owner is None or project.related(owner.dotted, cls)
 
-    # lists and dicts that grow --------------------------------------------------------------------------------------
-
-    def grown(self, facts: FileFacts, binding: Binding, value: Value) -> Value | None:
-        """Return a list or dict with what the same function puts into it under the same name."""
-        scope = facts.scope_of(binding.stmt).function
-        names = [n for n, bound in scope.bindings.items() if binding in bound]
-        if not names:
-            return value
-        places = [scope]
-        if scope.kind == "module" and value.kind is Kind.DICT:  # a registry that functions of the file fill
-            places += [inner for inner in facts.scopes if inner.kind == "function" and not _binds(inner, names[0])]
-        return self._filled(value, [(place, names[0]) for place in places])
-
-    def _grown(self, cls: str, name: str, value: Value) -> Value | None:
-        if plain(value).kind is Kind.MODULE:
-            return value  # no container, so that no method is looked at
-        project = self.ask.project
-        classes = [*project.family(cls), *project.descendants(cls)]
-        own = [method for scope in classes for method in methods(scope) if method.self_name]
-        found = [(method, f"{method.self_name}.{name}") for method in own]
-        for method in own if value.kind is Kind.DICT else ():  # a decorator inside a method fills a registry
-            found += [(inner, f"{method.self_name}.{name}") for inner in method.inner if inner.kind == "function"]
-        return self._filled(value, found, cls, name)
-
-    def _filled(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str = "", attr: str = "") -> Value | None:
-        """A list or dict with what functions put into it under these names; of objects of a class, where it is one."""
-        if value.kind is Kind.MODULE:
-            return self._with_modules(value, places, cls, attr)
-        if value.kind is Kind.DICT:
-            return self._keyed(value, places, cls)
-        elements: list[Value | None] = list(value.items)
-        for scope, name in places:
-            elements.extend(self._added(scope, name))
-        for scope, how, node in self._added_outside(cls, attr) if attr else ():
-            elements.append(self._one_added(scope, how, node))
-        if not elements:
-            return value
-        element = join(elements)
-        return list_of(element, nonempty=value.nonempty) if element is not None else None
-
-    def _with_modules(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str, attr: str) -> Value | None:
-        """A container of modules with what functions put into it, whatever the name or the place."""
-        bare = plain(replace(value, items=()))
-        if bare.kind is Kind.MODULE:
-            return value
-        filled = self._filled(Value(bare.kind, items=value.items), places, cls, attr)
-        held = join(filled.items) if filled is not None else None
-        return None if filled is None else replace(value, items=(held,) if held is not None and held.known else ())
-
-    def _added(self, scope: Scope, name: str) -> Iterator[Value | None]:
-        return (self._one_added(scope, how, node) for how, node in scope.appends.get(name, ()))
-
-    def _one_added(self, scope: Scope, how: str, node: ast.expr) -> Value | None:
-        item = self.ask.value(scope.file, node) if how != "unknown" else UNKNOWN
-        return element_of(item) if item is not None and how == "extend" else item
-
-    def _added_outside(self, cls: str, attr: str) -> Iterator[tuple[Scope, str, ast.expr]]:
-        """What other code adds to a list of an object of a class: ``memory.states.append(state)``."""
-        if self._growing is None:
-            self._growing = {}
-            for facts in self.ask.project.files.values():
-                for scope in facts.scopes:
-                    for name, added in scope.appends.items():
-                        owner, _, last = name.rpartition(".")
-                        if owner and owner != scope.self_name:
-                            self._growing.setdefault(last, []).extend((scope, how, node) for how, node in added)
-        for scope, how, node in self._growing.get(attr, ()):
-            holder = _holder(scope.file, node, attr)
-            value = self.ask.value(scope.file, holder) if holder is not None else None
-            if value is not None and value.kind in (Kind.INSTANCE, Kind.MODULE):
-                if any(self.ask.project.related(cls, other) for other in value.name.split("|")):
-                    yield scope, how, node
-
-    def _keyed(self, value: Value, places: Sequence[tuple[Scope, str]], cls: str) -> Value | None:
-        """A dict with what is stored in it: under literal keys there, under others under all keys."""
-        entries = dict(zip(value.keys, value.items, strict=True)) if value.keys else {}
-        anywhere: list[Value | None] = []
-        for scope, name in places:
-            added = scope.appends.get(name, ())
-            merged = [self.ask.value(scope.file, node) for how, node in added if how == "extend"]
-            if None in merged:
-                return None
-            known = all(each is not None and each.kind is Kind.DICT and each.items for each in merged)
-            updated = {node for how, node in added if how == "update"}
-            keyed = [(key, node) for key, node in scope.keyed.get(name, ()) if known or node not in updated]
-            stored = [(key, self._entry(scope.file, node)) for key, node in keyed]
-            for each in merged if known else ():
-                assert each is not None
-                stored += zip(each.keys, each.items, strict=True) if each.keys else ()
-                anywhere += () if each.keys else each.items
-            for key, item in stored:
-                joined = join([entries.get(key), item])
-                if joined is None:
-                    return None
-                entries[key] = joined
-            literal = updated.union(node for _, node in keyed)
-            others = [(how, node) for how, node in added if node not in literal and how != "extend"]
-            for how, node in others:
-                anywhere.extend(self._handed(scope.file, node, cls) if how == "item" else [UNKNOWN])
-        if anywhere:
-            held = _callables([*entries.values(), *anywhere, *(() if value.keys else value.items)])
-            element = join(held)
-            return dict_of(self._together(element, held)) if element is not None else None
-        if value.items and not value.keys and entries:
-            return value
-        return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value
-
-    def _together(self, element: Value, held: Iterable[Value | None]) -> Value:
-        """A tensor that a dict holds under a computed key: on the host where others are, and none is elsewhere."""
-        if element.kind is not Kind.TENSOR or element.device is not Device.UNKNOWN:
-            return element
-        on_host = {each.device for each in held if each is not None} == {Device.CPU, Device.UNKNOWN}
-        return self.ask.guess(replace(element, device=Device.CPU)) if on_host else element
-
-    def _handed(self, facts: FileFacts, node: ast.expr, cls: str) -> list[Value | None]:
-        """What is stored; of a parameter that callers give several things what each of them gives.
-
-        Several registries that inherit one method hold what is given to the method on each of them: of a class that
-        others derive from, nothing is known.
-        """
-        value = self.ask.value(facts, node)
-        parameter = self.ask.project.reaching(facts, node).parameter
-        function = parameter.scope if parameter is not None else None
-        if function is None or not isinstance(node, ast.Name):
-            return [value]
-        owner = function.method_of
-        shared = owner is not None and len(self.ask.project.descendants(owner.dotted)) > 1
-        if (value != UNKNOWN and not shared) or (shared and (not cls or self.ask.project.descendants(cls))):
-            return [value]
-        self.ask.solver.passing()
-        found: list[Value | None] = []
-        for caller, argument in arguments(self.ask.callers, function, node.id):
-            if not shared or self._is_on(cls, caller):
-                found.append(UNKNOWN if argument is None else self.ask.value(caller.facts, argument))
-        return found or [value]
-
-    def _is_on(self, cls: str, caller: Caller) -> bool:
-        """Whether a call of a method is on a class itself, or on an object of it."""
-        func = caller.call.func
-        receiver = self.ask.value(caller.facts, func.value) if isinstance(func, ast.Attribute) else None
-        return receiver is not None and cls in receiver.name.split("|")
-
-    def _entry(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        """What is stored under a key; ``d["k"].append(x)`` is stored as the call and stands for a list."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node in facts.grows:
-            item = self.ask.value(facts, node.args[-1])
-            return None if item is None else list_of(item)
-        return self.ask.value(facts, node)
-
-
-def _callables(values: list[Value | None]) -> list[Value | None]:
-    """What a registry may hold: the known functions and classes in it; or all that is in another dict.
-
-    What is read from a registry is called, so what else is put into it does not come to a call.
-    """
-    known = [value for value in values if value is not None and value.kind in _REGISTERED and value.name]
-    return [*known] if known and None not in values else values
-
-
-def _binds(scope: Scope | None, name: str) -> bool:
-    """Whether a function, or one around it, binds a name itself."""
-    around = scope.outward() if scope is not None else ()
-    return any(name in each.bindings for each in around if each.kind != "module")
-
 
 def _promised(told: Value, grown: Value) -> Value:
     """A dict with what its annotation says of its objects, where the code does not show what is put into it."""
@@ -474,13 +320,3 @@ def _moves(store: AttributeStore, name: str) -> bool:
         case ast.Attribute(value=ast.Name(id=owner), attr=attr):
             return attr == name and owner == store.scope.self_name
     return False
-
-
-def _holder(facts: FileFacts, added: ast.expr, attr: str) -> ast.expr | None:
-    """The object to whose attribute something is added: ``memory`` of ``memory.states.append(state)``."""
-    match facts.parent.get(added):
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=holder, attr=name))) if name == attr:
-            return holder
-        case ast.AugAssign(target=ast.Attribute(value=holder, attr=name)) if name == attr:
-            return holder
-    return None

@@ -33,7 +33,7 @@ from torchlint.facts.values.containers import (
     plain,
 )
 from torchlint.facts.values.generated import tokens
-from torchlint.facts.values.handed import declared, returned_at, tree_of
+from torchlint.facts.values.handed import declared, linked_by_name, returned_at, tree_of
 from torchlint.facts.values.join import (
     HOST,
     NDARRAY,
@@ -254,6 +254,8 @@ class CallValues:
             return join(self._method_of(source, name, func.attr, facts, node) for name in classes)
         if self._is_foreign(facts, func.value):
             return UNKNOWN
+        if source == UNKNOWN and (linked := linked_by_name(self.ask, func.attr, node)) != UNKNOWN:
+            return linked
         if not source.known and (had := self._having(facts, func)) is not None:
             return tensor_method(func.attr, had, node, of)
         if moves_item(facts, node):

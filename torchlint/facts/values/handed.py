@@ -22,6 +22,13 @@ _MAPPING = function_names(maps="leaves")
 _ELEMENTS = method_names("torch.Tensor torch", elements="all", casts=False, shapes=False)
 
 
+def linked_by_name(ask: Ask, name: str, call: ast.Call) -> Value | None:
+    """Return what a call on an unknown object gives where methods of that name are all that links it: a guess."""
+    linked = ask.linked(name, call)
+    found = join(returned_at(ask, method, caller) for method, caller in linked) if linked else UNKNOWN
+    return found if found is None else ask.guess(UNKNOWN if found.kind is Kind.NONE else found)
+
+
 def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Value | None:
     """Return what one call of a function returns.
 

@@ -236,3 +236,10 @@ def told_more(promised: Value, given: Value | None) -> Value:
     if given is None or given.kind is not promised.kind:
         return promised
     return typed(given, given.dtype or promised.dtype, inexact=given.inexact)
+
+
+def summed(values: list[Value | None], sums: Iterable[Value | None]) -> list[Value | None]:
+    """Return values of which some are sums, without the numbers that sums of tensors start from."""
+    if not any(each is not None and each.kind is Kind.TENSOR for each in sums):
+        return values
+    return [each for each in values if each is None or each.kind is not Kind.NUMBER or each.literal is None]

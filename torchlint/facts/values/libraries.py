@@ -8,7 +8,7 @@ from torchlint.facts.values import options, signatures, spaces, tensordicts
 from torchlint.facts.values.arrays import numpy_call
 from torchlint.facts.values.containers import builtin_call, element_of, named_tuple
 from torchlint.facts.values.creation import meeting
-from torchlint.facts.values.join import FLOAT, NDARRAY, NONE, NUMBER, TENSOR, list_of
+from torchlint.facts.values.join import FLOAT, NDARRAY, NONE, NUMBER, TENSOR, join, list_of
 from torchlint.facts.values.operators import gathered
 from torchlint.facts.values.tensors import torch_call
 from torchlint.facts.values.torch_objects import distribution
@@ -71,9 +71,22 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
     if name == "collections.defaultdict":
         lists = bool(node.args) and of(node.args[0]).name == "builtins.list"
         return Value(Kind.DICT, items=(Value(Kind.LIST),) if lists else ())
+    if name in ("itertools.chain", "itertools.chain.from_iterable") and len(node.args) >= 1:
+        return _chained(name, node, of)
     if name in ("collections.OrderedDict",):
         return builtin_call("dict", node, of)
     return spaces.made(name, node, of) or tensordicts.made(name, node, of) or options.made(name, node, of)
+
+
+def _chained(name: str, node: ast.Call, of: signatures.Of) -> Value:
+    """``chain(a, b)`` gives what each gives; ``chain(*rows)``, ``chain.from_iterable(rows)`` what each row gives."""
+    first = node.args[0]
+    if name.endswith("from_iterable") or isinstance(first, ast.Starred):
+        rows = of(first.value if isinstance(first, ast.Starred) else first)
+        return list_of(element_of(element_of(rows))) if len(node.args) == 1 else list_of(UNKNOWN)
+    if any(isinstance(each, ast.Starred) for each in node.args):
+        return list_of(UNKNOWN)
+    return list_of(join(element_of(of(each)) for each in node.args) or UNKNOWN)
 
 
 def library_method(source: Value, name: str, near: options.Near) -> Value | None:
