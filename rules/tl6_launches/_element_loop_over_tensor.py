@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.finders import Finder
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
-from torchlint.rule import Kind, Value
+from torchlint.rule import Device, Kind, Value
 from torchlint.rule.site import Site
 
 _FINDING = method_names(waits="shape")
@@ -58,6 +59,40 @@ class RowReads(Fact):
 
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
         return self.values.of(facts, node).kind is Kind.TENSOR
+
+
+@dataclass(eq=False, slots=True)
+class IndexReads(Finder):
+    """Finds the places of a list that are chosen by an element of a tensor, which Python reads for it."""
+
+    project: Project
+    values: Values
+    elements: Elements
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """Yield the subscripts."""
+        found = (node for node in file.subscripts if self.of(file, node) is not None)
+        return (node for node in found if wanted(node))
+
+    def of(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
+        """Return the tensor of ``rows[i + 1]`` in ``for i in tensor``, ``None`` for other expressions."""
+        if isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple)):
+            return None
+        if self.values.of(facts, node.slice).kind is not Kind.TENSOR:
+            return None
+        if self.values.of(facts, node.value).kind not in (Kind.LIST, Kind.TUPLE):
+            return None
+        index = node.slice
+        while isinstance(index, ast.BinOp) and isinstance(index.right, ast.Constant):
+            index = index.left
+        found = self.elements.of(facts, index)
+        return found if found is not None and found.device is not Device.CPU else None
+
+
+def indexed_by(site: Site, node: cst.CSTNode) -> Value | None:
+    """Return the tensor whose element chooses the place of a list that an expression reads."""
+    twin = site.expression(node)
+    return site.fact(IndexReads).of(site.file, twin) if isinstance(twin, ast.Subscript) else None
 
 
 def element_of(site: Site, node: cst.CSTNode) -> Value | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models import function_names, last_names
-from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site, Value
+from torchlint.rule import Call, Device, Example, Fix, Found, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 
-from ._element_loop_over_tensor import element_of, row_of
+from ._element_loop_over_tensor import IndexReads, element_of, indexed_by, row_of
 
 _NUMBERS = function_names("builtins", number=True)
 _SIZED = function_names("torch", makes=("filled", "random"))
@@ -43,9 +43,9 @@ class ElementLoopOverTensor(Rule):
 
     ## What it does
     Finds `int(v)`, `float(v)` and `v.item()` in loops and comprehensions over a tensor in hot code, and
-    `t[i].item()` in loops that count `i`; `torch.ones(v)` and `torch.arange(t[i], t[i + 1])`, which read the numbers
-    that they take; also what a round computes of one row, `(row != 0).sum().item()`, which one
-    reduction over an axis computes of all rows.
+    `t[i].item()` in loops that count `i`; `torch.ones(v)`, `torch.arange(t[i], t[i + 1])` and `names[v]` of a list,
+    which read the numbers that they take, and `row.tolist()`; also what a round computes of one row,
+    `(row != 0).sum().item()`, which one reduction over an axis computes of all rows.
 
     ## Why is this slow
     Every round makes a 0-d tensor for the element and reads it back; on an accelerator each reading waits for the
@@ -78,7 +78,7 @@ class ElementLoopOverTensor(Rule):
     code = "TL611"
     name = "element-loop-over-tensor"
     summary = "the elements of a tensor are read back one by one"
-    trigger = Call(*_NUMBERS, *_SIZED, _RANGE) | Method("item")
+    trigger = Call(*_NUMBERS, *_SIZED, _RANGE) | Method("item", "tolist") | Found(IndexReads)
     least = Frequency.UPDATE
     fixable = True
     examples = (
@@ -95,14 +95,17 @@ class ElementLoopOverTensor(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a reading of one element in each round of a loop."""
-        call = site.node
-        if not isinstance(call, cst.Call):
+        node = site.node
+        if not isinstance(node, cst.Call):
+            loops = site.loops.around(node) if indexed_by(site, node) is not None else []
+            if loops and not loops[0].few:
+                yield Report(node, _MESSAGE)
             return
-        for element in _reads(site, call):
+        for element in _reads(site, node):
             loops = site.loops.around(element)
             found = _part_of(site, element) if loops and not loops[0].few else None
-            if found is not None:
-                yield Report(call, _MESSAGE, _fix(site, call, *found))
+            if found is not None and (_is_number(site, node) or found[1].device is not Device.CPU):
+                yield Report(node, _MESSAGE, _fix(site, node, *found))
                 return
 
 
@@ -124,8 +127,14 @@ def _is_constant(node: cst.Subscript) -> bool:
     return False
 
 
+def _is_number(site: Site, call: cst.Call) -> bool:
+    """Whether a call gives one number, ``int(x)`` or ``x.item()``, which takes long on the host, too."""
+    item = isinstance(call.func, cst.Attribute) and call.func.attr.value == "item"
+    return item or site.names.of(call.func) in _NUMBERS
+
+
 def _reads(site: Site, call: cst.Call) -> Iterator[cst.BaseExpression]:
-    """What a call reads back: ``x`` of ``int(x)``, ``x.item()``, ``x.cpu().item()`` and ``torch.ones(x)``."""
+    """What a call reads back: ``x`` of ``int(x)``, ``x.cpu().item()``, ``x.tolist()`` and ``torch.ones(x)``."""
     name = site.names.of(call.func)
     if name == _RANGE or name in _SIZED:
         for arg in call.args[: 3 if name == _RANGE else 1]:
@@ -134,6 +143,8 @@ def _reads(site: Site, call: cst.Call) -> Iterator[cst.BaseExpression]:
                 yield from (each.value for each in sizes)
         return
     match call:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="tolist")), args=[]):
+            yield inner
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="item")), args=[]):
             while isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute) and not inner.args:
                 if inner.func.attr.value not in ("cpu", "detach"):

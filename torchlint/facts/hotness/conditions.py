@@ -367,6 +367,11 @@ def _empties_again(kept: ast.Attribute, facts: FileFacts) -> bool:
     return False
 
 
+def is_setting(test: ast.expr, facts: FileFacts) -> bool:
+    """Return whether a test is an attribute that constructors alone set, to what they are given."""
+    return isinstance(test, ast.Attribute) and _is_given(test, facts)
+
+
 def _is_given(kept: ast.Attribute, facts: FileFacts) -> bool:
     """Whether constructors alone set an attribute of the object, to what they are given: a part that may be missing."""
     function = facts.scope_of(kept).function

@@ -43,6 +43,7 @@ from torchlint.facts.hotness.conditions import (
     is_over,
     is_past_end,
     is_reset,
+    is_setting,
     is_there,
     is_uniform,
     lacks_evaluation,
@@ -169,7 +170,7 @@ END_OF_EPISODE = Guard(
     _EPISODE,
     "a flag that ends an episode",
     tests=(
-        _when(is_reset),
+        Test(lambda test, facts: is_reset(test) and not is_setting(test, facts)),
         _unless(lambda test: is_reset(test, running=True)),
         Test(is_ended),
         Test(counts_ends),

@@ -57,6 +57,9 @@ class Constants(Fact):
             return self._all(facts, [node.left, node.right])
         if isinstance(node, ast.Starred):
             return self.of(facts, node.value)
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            fixed = self.values.of(facts, node.value).kind is Kind.TUPLE  # no code can write into it
+            return fixed and self._all(facts, [node.value, node.slice])
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self._all(facts, [node.elt, *(g.iter for g in node.generators)])
         if isinstance(node, ast.Name):
