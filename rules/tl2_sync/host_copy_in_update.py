@@ -230,11 +230,8 @@ def _recorded(site: Site, call: cst.Call) -> bool:
 
 def _copy(site: Site, call: cst.Call) -> str:
     """How a call copies a tensor to the host, empty for any other call and for one that a later one completes."""
-    for later in site.calls.chain(call):
-        if later.name in _FURTHER:
-            return ""
-        if later.name not in _SAME:
-            break  # the host computes with the copy
+    if any(link.name in _FURTHER for link in site.calls.chain(call)):
+        return ""
     if is_copy(site, call):
         given = call.args[0].value if call.args else None
         return f"{_name(call.func)}()" if given is not None and site.values.of(given).device is not Device.CPU else ""
