@@ -82,6 +82,8 @@ def lives_for_a_call(site: Site, node: cst.CSTNode) -> bool:
     loops = [loop for loop in site.file.ancestors(twin) if isinstance(loop, LOOPS)]
     rounds = (roots.loops.keys(), roots.episodes, roots.collected.keys())
     names = {result.id for result in function.results if isinstance(result, ast.Name)}
+    closures = [inner.node for inner in function.inner if inner.name in names]
+    names |= {part.id for closure in closures for part in walk(closure) if isinstance(part, ast.Name)}
     adding = next((part for part in site.file.ancestors(twin) if isinstance(part, ast.Call)), None)
     listed = adding.func.value if adding is not None and isinstance(adding.func, ast.Attribute) else None
     handed = isinstance(listed, ast.Name) and listed.id in names

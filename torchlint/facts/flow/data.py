@@ -176,6 +176,10 @@ class Data:
         """Follow the value through a function that reduces it over all processes: the result has the same keys."""
         return iter((spot.same(call),)) if self.ground.reduces(function) else None
 
+    def handed_back(self, _function: Scope) -> Next:
+        """Return nothing: what calls are known says what data are for."""
+        return iter(())
+
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Follow the value into a tensor, or into an array on the host."""
         kind = self._kind(spot, target.value)

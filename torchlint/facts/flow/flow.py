@@ -336,7 +336,8 @@ class _Steps:
         inner = spot
         if isinstance(parent, ast.Yield):
             inner = replace(spot, path=(None, *spot.path))
-        return self.ground.returned(inner, function)
+        yield from self.ground.returned(inner, function)
+        yield from self.carrier.handed_back(function)
 
     def _result(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.Lambda)

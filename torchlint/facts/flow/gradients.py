@@ -146,6 +146,10 @@ class GraphCarrier:
         """Return ``None``: graphs are followed into every function."""
         return None
 
+    def handed_back(self, function: Scope) -> Next:
+        """Return the open end of what a closure returns: where it is called, the graph may be differentiated."""
+        return iter((Use.RETURNED,) if self.ground.is_closure(function) else ())
+
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Follow the graph into a tensor that it is written to; an array keeps no graph, nor do whole numbers."""
         value = self.ground.values.of(spot.facts, target.value)

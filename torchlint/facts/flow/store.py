@@ -292,6 +292,15 @@ class Ground:
             reported = reported or (recorded and self.updates(function))
             yield Use.REPORTED if reported or self._of_update(spot, function) else Use.RETURNED
 
+    def is_closure(self, function: Scope) -> bool:
+        """Return whether a function is made inside of another one and handed on: code that is not known may call it."""
+        outer = function.parent
+        if outer is None or outer.kind != "function":
+            return False
+        reads = self.mentions.of_binding(function.file, function.name, function.node)
+        calls = ((read, function.file.parent.get(read)) for read in reads)
+        return any(not isinstance(call, ast.Call) or call.func is not read for read, call in calls)
+
     def is_recorded(self, spot: Spot) -> bool:
         """Return whether a value lies in a dict, as records of metrics do, at any depth of lists and tuples.
 
