@@ -91,6 +91,14 @@ def with_modules_that_are_not_there(count: int) -> dict[str, str]:
     }
 
 
+def with_imports_that_cross(count: int) -> dict[str, str]:
+    """Files that each import two others, and of which the last sets a variable that torch reads when it is imported."""
+    imports = {n: f"import part_{(n + 1) % count}\nimport part_{(n + 2) % count}\n" for n in range(count)}
+    setting = "import os\nos.environ['OMP_NUM_THREADS'] = '1'\n"
+    parts = {f"part_{n}.py": text + setting * (n == count - 1) for n, text in imports.items()}
+    return {"main.py": f"import torch\nimport part_0\n{AGENT.format(n=0)}", "shared.py": "import torch\n", **parts}
+
+
 CHAINS: dict[str, Project] = {
     **{
         name: DEEP[name]
@@ -112,6 +120,7 @@ CHAINS: dict[str, Project] = {
     },
     "agents in a file each": side_by_side,
     "modules that are not there": with_modules_that_are_not_there,
+    "imports that cross": with_imports_that_cross,
 }
 
 

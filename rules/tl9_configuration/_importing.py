@@ -11,12 +11,15 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
+from torchlint.facts.code.solver import Solver
 from torchlint.facts.values import torch_table
 from torchlint.late import dataclass
 from torchlint.rule.site import Site
 
 Place = tuple[FileFacts, int]
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_Question = tuple[Scope | FileFacts, str]
+# Of code that a run may come to before it has imported torch.
+_NOWHERE: tuple[()] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -26,7 +29,11 @@ class Importing(Fact):
     project: Project
     graph: CallGraph
     _loads: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    _asked: set[object] = field(default_factory=set)
+    _solver: Solver[_Question, Place | tuple[()]] = field(init=False)
+    _importers: dict[FileFacts, list[tuple[FileFacts, ast.AST]]] | None = None
+
+    def __post_init__(self) -> None:
+        self._solver = Solver(self._answer, _NOWHERE)
 
     def torch_before(self, facts: FileFacts, node: ast.AST, variable: str) -> Place | None:
         """Return an import that has loaded torch whenever a node runs: file and row.
@@ -38,53 +45,48 @@ class Importing(Fact):
         scope = facts.scope_of(node).function
         row = getattr(node, "lineno", 1)
         if scope.kind == "function":
-            place = self._in_function(facts, scope, row, variable)
-        else:
-            own = [load for load in self._rows(facts) if load < row]
-            place = (facts, own[0]) if own else self._by_importers(facts, variable)
-        return place
+            return self._in_function(facts, scope, row, variable)
+        own = [load for load in self._rows(facts) if load < row]
+        return (facts, own[0]) if own else self._whenever(facts, variable)
 
-    @roomy
     def _in_function(self, facts: FileFacts, scope: Scope, row: int, variable: str) -> Place | None:
         inner = [stmt.lineno for stmt in _imports(facts, scope) if self._loads_torch(facts, stmt) and stmt.lineno < row]
         if inner:
             return facts, inner[0]
-        places = list(self.graph.places(scope))
-        early = [where for where, node in places if where is facts and where.scope_of(node).function.kind == "module"]
+        places = self.graph.places(scope)
+        early = any(where is facts and where.scope_of(node).function.kind == "module" for where, node in places)
         rows = self._rows(facts)
-        if rows and not early:
-            return facts, rows[0]
-        if scope in self._asked or not places:
-            return None
-        self._asked.add(scope)
-        found = [self._elsewhere(where, node, variable) for where, node in places]
-        self._asked.discard(scope)
-        return found[0] if all(found) else None
+        return (facts, rows[0]) if rows and not early else self._whenever(scope, variable)
 
-    @roomy
-    def _by_importers(self, facts: FileFacts, variable: str) -> Place | None:
-        """The import of torch that comes before every import of a file."""
-        if facts.path in self._asked:
-            return None
-        self._asked.add(facts.path)
-        found: list[Place | None] = []
-        for other in self.project.files.values():
-            if other is not facts and any(self.project.module(other, name) is facts for name in other.imports):
-                found.extend(
-                    self._elsewhere(other, stmt, variable)
-                    for stmt in _all_imports(other)
-                    if self._is(other, stmt, facts)
-                )
-        self._asked.discard(facts.path)
-        return found[0] if found and all(found) else None
+    def _whenever(self, what: Scope | FileFacts, variable: str) -> Place | None:
+        """The import of torch that comes before every call of a function, or before every import of a file."""
+        return self._solver.ask((what, variable)) or None
+
+    def _answer(self, question: _Question) -> Place | tuple[()]:
+        """The same; of what leads to itself nothing is said."""
+        what, variable = question
+        first: Place | None = None
+        for facts, node in self.graph.places(what) if isinstance(what, Scope) else self._importing(what):
+            found = self._elsewhere(facts, node, variable)
+            if found is None:
+                return _NOWHERE
+            first = first or found
+        return first or _NOWHERE
+
+    def _importing(self, facts: FileFacts) -> list[tuple[FileFacts, ast.AST]]:
+        """The statements of other files that import a file."""
+        if self._importers is None:
+            self._importers = {}
+            for other in self.project.files.values():
+                for stmt in _all_imports(other):
+                    for file in dict.fromkeys(self._files(other, stmt)):
+                        self._importers.setdefault(file, []).append((other, stmt))
+        return self._importers.get(facts, [])
 
     def _elsewhere(self, facts: FileFacts, node: ast.AST, variable: str) -> Place | None:
         """The import before a node that leads to the setting, where torch did not find the variable set already."""
         place = self.torch_before(facts, node, variable)
         return None if place is not None and _named_above(*place, variable) else place
-
-    def _is(self, facts: FileFacts, stmt: ast.Import | ast.ImportFrom, wanted: FileFacts) -> bool:
-        return any(file is wanted for file in self._files(facts, stmt))
 
     def _rows(self, facts: FileFacts) -> tuple[int, ...]:
         """Rows of the imports at the top of a file that load torch, also through other files of the project."""
