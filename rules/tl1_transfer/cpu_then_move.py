@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.models import method_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Kind, Method, Report, Rule
 from torchlint.rule.build import (
     in_place_of,
@@ -49,6 +49,7 @@ _LARGEST_EXACT = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64
 _SMALL = 2**20
 _LEGACY = sorted(name for name in LEGACY_CONSTRUCTORS if not name.startswith("torch.cuda."))
 _FILLING = frozenset({"fill_", "zero_"})
+_PATTERNS = function_names("torch", makes="pattern")
 _REPEATING = method_names("torch.Tensor", elements="repeated")
 _LARGEST_INTEGER = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -240,6 +241,8 @@ def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Rep
     torch, _ = module_for(site, "torch", "torch")
     filled = False
     for link in site.calls.chain(call):
+        if link.name in _REPEATING and _is_kept(site, call, creator):
+            return
         step = conversion(site, link, torch)
         if step is not None and step.device is not None and device_named(site, step.device) is not Device.CPU:
             yield Report(link.node, _SIZED.format(name=creator, maker=_maker(creator)), figure="labels-256")
@@ -251,6 +254,11 @@ def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Rep
         if step is None and not _may_follow(site, link):
             return
     yield from _moved_elsewhere(site, call, creator)
+
+
+def _is_kept(site: Site, call: cst.Call, creator: str) -> bool:
+    """Whether a pattern of constants is made, which is to be kept (TL401)."""
+    return f"torch.{creator}" in _PATTERNS and all(site.values.is_constant(arg.value) for arg in call.args)
 
 
 def _may_follow(site: Site, link: Link) -> bool:
@@ -273,6 +281,8 @@ def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Repor
     """Report a tensor that a function of the project or the next statement moves, filled or reshaped before at most."""
     made: cst.BaseExpression = call
     for link in site.calls.chain(call):
+        if link.name in _REPEATING and _is_kept(site, call, creator):
+            return
         if _may_follow(site, link):
             made = link.node
         else:

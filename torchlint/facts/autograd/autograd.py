@@ -123,10 +123,8 @@ class Autograd(Fact):
             if isinstance(node, ast.Name):
                 yield from self.project.reaching(facts, node).operands
                 yield from (value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
-            elif isinstance(node, ast.Subscript):
-                yield node.value  # an index has no graph
             elif not _ends(node) and not self.values.of(facts, node).is_data:
-                parts = children(node)
+                parts = [node.value] if isinstance(node, ast.Subscript) else children(node)  # an index has no graph
                 yield from (part for part in parts if isinstance(part, ast.expr) and not isinstance(part, NESTED))
                 if isinstance(node, ast.Call):
                     yield from (keyword.value for keyword in node.keywords)
