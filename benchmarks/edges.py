@@ -21,7 +21,7 @@ KERNEL = (
     *(f"torchlint/facts/code/{name}.py" for name in ("alike", "alternatives", "nesting", "reach")),
 )
 """Folders and modules that cross edges for all others."""
-_QUERIES = frozenset({"only", "operands", "parameter", "parts", "value", "values"})
+_QUERIES = frozenset({"holds", "only", "operands", "parameter", "parts", "value", "values"})
 _TEXTS = frozenset({"unparse", "dump"})
 
 

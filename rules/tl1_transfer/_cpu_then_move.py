@@ -16,13 +16,19 @@ from torchlint.facts.code.tree import forms_of, receiver_of, walk
 from torchlint.facts.state.sequel import Sequel, is_move, is_target
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import method_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import Kind, Value
-from torchlint.rule.site import Site
+from torchlint.rule.convert import is_view
+from torchlint.rule.site import Link, Site
 
 _MOVING = method_names(moves="given") | method_names(moves="device")
 _KEEPING = method_names("torch.Tensor torch", elements="all", shapes=False)
 _MERGING = frozenset({"update", "setdefault"})
+_PATTERNS = function_names("torch", makes="pattern")
+FILLING = frozenset({"fill_", "zero_"})
+"""Methods that fill a tensor with one number."""
+REPEATING = method_names("torch.Tensor", elements="repeated")
+"""Methods that give a tensor with its elements several times."""
 
 
 @dataclass(eq=False, slots=True)
@@ -152,3 +158,23 @@ def moved_later(site: Site, node: cst.CSTNode) -> str | None:
     call = sequel.replaced(site.file, twin)
     helped = call is not None and len(call.args) > 0 and is_target(site.file, twin, call.args[0])
     return ast.unparse(call) if call is not None and helped and site.fact(Movers).called(call) else None
+
+
+def is_kept(site: Site, call: cst.Call, creator: str) -> bool:
+    """Return whether a pattern of constants is made, which is to be kept (TL401)."""
+    return f"torch.{creator}" in _PATTERNS and all(site.values.is_constant(arg.value) for arg in call.args)
+
+
+def may_follow(site: Site, link: Link) -> bool:
+    """Return whether a link does on the device as well what it does on the host: fill, repeat or reshape."""
+    return link.name in FILLING or link.name in REPEATING or is_view(site, link)
+
+
+def takes_sizes(site: Site, call: cst.Call) -> bool:
+    """Return whether a legacy constructor is given sizes, of which it makes a tensor without reading any data."""
+    if not call.args or any(arg.keyword is not None for arg in call.args):
+        return False
+    if len(call.args) > 1:
+        return not any(arg.star for arg in call.args)
+    size = site.values.of(call.args[0].value)
+    return bool(call.args[0].star) or size.kind is Kind.SIZE or (size.kind is Kind.NUMBER and size.dtype == "int")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint import cst
-from torchlint.models import function_names, method_names
 from torchlint.rule import Call, Change, Device, Example, Fix, Kind, Method, Report, Rule
 from torchlint.rule.build import (
     in_place_of,
@@ -30,7 +29,16 @@ from torchlint.rule.convert import (
     is_view,
 )
 
-from ._cpu_then_move import PlacementOptions, moved_by_helper, moved_later
+from ._cpu_then_move import (
+    FILLING,
+    REPEATING,
+    PlacementOptions,
+    is_kept,
+    may_follow,
+    moved_by_helper,
+    moved_later,
+    takes_sizes,
+)
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -48,9 +56,6 @@ _ARANGE_DTYPES = frozenset({"int32", "int64", "float32", "float64"})
 _LARGEST_EXACT = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 _SMALL = 2**20
 _LEGACY = sorted(name for name in LEGACY_CONSTRUCTORS if not name.startswith("torch.cuda."))
-_FILLING = frozenset({"fill_", "zero_"})
-_PATTERNS = function_names("torch", makes="pattern")
-_REPEATING = method_names("torch.Tensor", elements="repeated")
 _LARGEST_INTEGER = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
 _SIZED = "torch.{name}(...) is made on the CPU and then moved: `{maker}(..., device=...)` makes it there"
@@ -175,7 +180,7 @@ class CpuThenMove(Rule):
         if not isinstance(call, cst.Call):
             return
         creator = _creator(site, call)
-        if f"torch.{creator}" in LEGACY_CONSTRUCTORS and _takes_sizes(site, call):
+        if f"torch.{creator}" in LEGACY_CONSTRUCTORS and takes_sizes(site, call):
             yield from _converted_as_made(site, call, creator)
             return
         if creator not in _CREATORS or not _spelled_out(call, creator):
@@ -226,22 +231,12 @@ def _name(creator: str) -> str:
     return creator if creator in _BESIDE else f"torch.{creator}"
 
 
-def _takes_sizes(site: Site, call: cst.Call) -> bool:
-    """Whether a legacy constructor is given sizes, of which it makes a tensor without reading any data."""
-    if not call.args or any(arg.keyword is not None for arg in call.args):
-        return False
-    if len(call.args) > 1:
-        return not any(arg.star for arg in call.args)
-    size = site.values.of(call.args[0].value)
-    return bool(call.args[0].star) or size.kind is Kind.SIZE or (size.kind is Kind.NUMBER and size.dtype == "int")
-
-
 def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
     """Report a tensor that is moved or cast at once, perhaps after it was filled with one number."""
     torch, _ = module_for(site, "torch", "torch")
     filled = False
     for link in site.calls.chain(call):
-        if link.name in _REPEATING and _is_kept(site, call, creator):
+        if link.name in REPEATING and is_kept(site, call, creator):
             return
         step = conversion(site, link, torch)
         if step is not None and step.device is not None and device_named(site, step.device) is not Device.CPU:
@@ -250,20 +245,10 @@ def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Rep
         if filled and step is not None and step.dtype_name not in (None, _dtype(site, call, creator)):
             yield Report(link.node, _FILLED.format(name=creator), figure="mask-256x64")
             return
-        filled = filled or link.name in _FILLING
-        if step is None and not _may_follow(site, link):
+        filled = filled or link.name in FILLING
+        if step is None and not may_follow(site, link):
             return
     yield from _moved_elsewhere(site, call, creator)
-
-
-def _is_kept(site: Site, call: cst.Call, creator: str) -> bool:
-    """Whether a pattern of constants is made, which is to be kept (TL401)."""
-    return f"torch.{creator}" in _PATTERNS and all(site.values.is_constant(arg.value) for arg in call.args)
-
-
-def _may_follow(site: Site, link: Link) -> bool:
-    """Whether a link does on the device as well what it does on the host: fill, repeat or reshape."""
-    return link.name in _FILLING or link.name in _REPEATING or is_view(site, link)
 
 
 def _dtype(site: Site, call: cst.Call, creator: str) -> str | None:
@@ -281,9 +266,9 @@ def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Repor
     """Report a tensor that a function of the project or the next statement moves, filled or reshaped before at most."""
     made: cst.BaseExpression = call
     for link in site.calls.chain(call):
-        if link.name in _REPEATING and _is_kept(site, call, creator):
+        if link.name in REPEATING and is_kept(site, call, creator):
             return
-        if _may_follow(site, link):
+        if may_follow(site, link):
             made = link.node
         else:
             break

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.code.alike import alike
-from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
@@ -91,7 +90,7 @@ class Ensembles(Finder):
         scope = facts.scope_of(node)
         if not isinstance(node, ast.Attribute) or dotted(node.value) != scope.function.self_name != "":
             return False
-        return scope.owner is None or any(True for _ in stores_of(self.project, scope.owner.dotted, node.attr))
+        return scope.owner is None or self.project.stores(scope.owner.dotted, node.attr)
 
     def _alike(self, facts: FileFacts, over: ast.expr) -> bool:
         """Whether an attribute holds networks that one expression makes again and again, or several that are alike."""

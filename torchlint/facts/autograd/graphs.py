@@ -45,14 +45,14 @@ _PASSING = function_names("builtins", elements=True) | function_names("builtins"
 _AFFINE = regex(r"torch\.nn\.(modules\.\w+\.)?((Batch|Layer|Group|Sync|RMS)\w*Norm\w*|(?P<bare>InstanceNorm[123]d))$")
 
 
-class _Added(NamedTuple):
+class _AddedTo(NamedTuple):
     """What a function adds to the object of a name, which all reads of the name have in common."""
 
     function: Scope
     name: str
 
 
-_Question = tuple[FileFacts, ast.expr | Reaching] | Scope | _Added
+_Question = tuple[FileFacts, ast.expr | Reaching] | Scope | _AddedTo
 
 
 class Graph(enum.IntFlag):
@@ -103,7 +103,7 @@ class Graphs(Fact):
             if not keeps_result(self.project, question):
                 return Graph.OPEN
             return self._any(question.file, question.results)
-        if isinstance(question, _Added):
+        if isinstance(question, _AddedTo):
             return self._any(question.function.file, added_to(*question))
         facts, node = question
         if isinstance(node, Reaching):
@@ -153,7 +153,7 @@ class Graphs(Fact):
             cleared = [binding for binding in reach.bindings if _records(facts, binding.stmt, node.id)]
             known = self.values.of(facts, node).known
             bound = [self._binding(facts, binding, known=known) for binding in cleared or reach.bindings]
-        added = _Added(facts.scope_of(node).function, node.id)
+        added = _AddedTo(facts.scope_of(node).function, node.id)
         if next(added_to(*added), None) is not None:
             bound.append(self._solver.ask(added))
         return _joined(bound)

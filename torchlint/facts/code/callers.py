@@ -183,10 +183,40 @@ def part_of(node: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
     return node
 
 
+class LinkedCalls:
+    """Answers which methods of a name a call is linked to, with an index by call."""
+
+    __slots__ = ("_callers", "_known", "_project")
+
+    def __init__(self, project: Project, callers: Mapping[Scope, list[Caller]]) -> None:
+        """``callers``: the calls that may run each function, to which more may be added."""
+        self._project, self._callers = project, callers
+        self._known: dict[str, tuple[int, dict[ast.Call, list[tuple[Scope, Caller]]]]] = {}
+
+    def of(self, name: str, call: ast.Call) -> list[tuple[Scope, Caller]]:
+        """Return the methods of a name that a call may run, each with the call as one of its callers."""
+        methods = self._project.methods.get(name, ())
+        number = sum(len(self._callers.get(method, ())) for method in methods)
+        known, by_call = self._known.get(name, (0, {}))
+        if known != number:
+            by_call = {}
+            for method, caller in ((each, caller) for each in methods for caller in self._callers.get(each, ())):
+                by_call.setdefault(caller.call, []).append((method, caller))
+            self._known[name] = number, by_call
+        return by_call.get(call, [])
+
+
 def stores_of(project: Project, cls: str, name: str) -> Iterator[AttributeStore]:
     """Yield all assignments to an attribute in a class, its ancestors and its descendants."""
     for scope in project.relatives_storing(cls, name):
         yield from scope.stores[name]
+
+
+def given_once(cls: Scope, name: str) -> list[ast.expr | None]:
+    """Return what constructors of a class assign to an attribute that none of its other methods sets; else nothing."""
+    stores = cls.stores.get(name, ())
+    plain = all(store.scope.function.name == "__init__" for store in stores)
+    return [store.binding.value for store in stores] if plain else []
 
 
 def set_by_name(project: Project, cls: str) -> Iterator[tuple[Scope, ast.expr, ast.expr]]:

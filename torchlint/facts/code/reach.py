@@ -72,6 +72,10 @@ class Reaching:
             else ()
         )
 
+    def holds(self, binding: Binding) -> bool:
+        """Return whether a use may see what a binding gave, or a sum that began with it."""
+        return any(each is binding or each.how is Bind.AUGMENT for each in self.bindings)
+
     def comes_with(self, other: Reaching) -> bool:
         """Return whether each statement that may give another name its value gives this one a value, too."""
         own = {each.stmt for each in self.bindings if each.how is Bind.ASSIGN}

@@ -263,7 +263,7 @@ class Data:
             fills = last in _VALUED and argument(call, 1, "fill_value") is spot.node
             yield Use.TENSOR if fills else Use.SIZE
             return
-        if last in _MAKES and (isinstance(spot.node, (ast.List, ast.Tuple)) or not spot.path):
+        if last in _MAKES and isinstance(spot.node, (ast.List, ast.Tuple)):
             # Numbers that the call itself lists are operands, and where they become a tensor on the host, that is one.
             yield Use.TENSOR if is_placed(spot.facts, call) else spot.at(call)
             return

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container
 from itertools import takewhile
 
 from torchlint.facts.code.alike import among
+from torchlint.facts.code.callers import given_once
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import is_none, is_number, names_in, walk
@@ -377,9 +378,8 @@ def _is_given(kept: ast.Attribute, facts: FileFacts) -> bool:
     function = facts.scope_of(kept).function
     if function.owner is None or not isinstance(kept.value, ast.Name) or kept.value.id != function.self_name:
         return False
-    stores = function.owner.stores.get(kept.attr, ())
-    values = [store.binding.value for store in stores if store.scope.function.name == "__init__"]
-    return len(values) == len(stores) and any(value is not None and not is_none(value) for value in values)
+    values = given_once(function.owner, kept.attr)
+    return any(value is not None and not is_none(value) for value in values)
 
 
 def _is_filled_outside(name: ast.Name, facts: FileFacts) -> bool:

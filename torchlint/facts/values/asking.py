@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.callers import Caller, LinkedCalls, arguments
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -46,12 +46,13 @@ class Ask:
     guesses: bool = True
     guessed: bool = False
     annotations: Annotations = field(init=False)
-    _linked: dict[str, tuple[int, dict[ast.Call, list[tuple[Scope, Caller]]]]] = field(default_factory=dict)
+    _linked: LinkedCalls = field(init=False)
     _given: dict[str, list[tuple[str, str]]] | None = None
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
     def __post_init__(self) -> None:
         self.annotations = Annotations(self.project, self.promised_instance)
+        self._linked = LinkedCalls(self.project, self.callers)
 
     def value(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """Return the value of an expression."""
@@ -73,18 +74,14 @@ class Ask:
 
     def linked(self, name: str, call: ast.Call) -> list[tuple[Scope, Caller]]:
         """Return the methods that a call on an unknown object is linked to by their name alone: a guess."""
-        methods = self.project.methods.get(name, ()) if self.guesses else ()
-        if not methods:
+        if not self.guesses or name not in self.project.methods:
             return []
         self.solver.passing()
-        number = sum(len(self.callers.get(method, ())) for method in methods)
-        known, by_call = self._linked.get(name, (0, {}))
-        if known != number:
-            by_call = {}
-            for method, caller in ((each, caller) for each in methods for caller in self.callers.get(each, ())):
-                by_call.setdefault(caller.call, []).append((method, caller))
-            self._linked[name] = number, by_call
-        return by_call.get(call, [])
+        return self._linked.of(name, call)
+
+    def given(self, function: Scope, parameter: str) -> Iterator[tuple[Caller, ast.expr | None]]:
+        """Yield the calls of a function known so far, each with what it passes for a parameter."""
+        return arguments(self.callers, function, parameter)
 
     def knower(self, facts: FileFacts) -> Callable[[ast.expr], Value]:
         """Return ``known`` for the expressions of one file."""

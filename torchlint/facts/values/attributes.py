@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import islice
 
-from torchlint.facts.code.callers import Caller, arguments, methods, registered, stores_of
+from torchlint.facts.code.callers import Caller, methods, registered, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.tree import receiver_of
@@ -16,7 +16,7 @@ from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.constructors import builds_on_base, replaces, runs_base
 from torchlint.facts.values.containers import displayed
-from torchlint.facts.values.filling import Filling
+from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
@@ -36,12 +36,12 @@ class Attributes:
     ask: Ask
     _trained: dict[str, frozenset[str]] = field(default_factory=dict)
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
-    filling: Filling = field(init=False)
+    contents: Contents = field(init=False)
     _options: options.ParsedOptions = field(init=False)
 
     def __post_init__(self) -> None:
         self._options = options.ParsedOptions(self.ask)
-        self.filling = Filling(self.ask)
+        self.contents = Contents(self.ask)
 
     def of(self, source: Value, attr: str) -> Value | None:
         """Return an attribute of a value."""
@@ -99,7 +99,7 @@ class Attributes:
         if not result.known and (name in self._optimised(cls) or self._optimised_below(name, stores)):
             return _MODULE
         if result.kind in (Kind.LIST, Kind.DICT, Kind.MODULE):
-            grown = self.filling.of_attribute(cls, name, result)
+            grown = self.contents.of_attribute(cls, name, result)
             told = result.kind is Kind.DICT and any(store.binding.annotation is not None for store in stores)
             if not told:
                 result = grown
@@ -267,7 +267,7 @@ class Attributes:
             return []
         self.ask.solver.passing()
         found: list[tuple[FileFacts, ast.expr]] = []
-        for caller, node in arguments(self.ask.callers, scope, parameter.target):
+        for caller, node in self.ask.given(scope, parameter.target):
             if not self._leads_to(cls, caller):
                 continue
             if node is None:

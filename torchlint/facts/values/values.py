@@ -375,7 +375,7 @@ class Values(Fact):
         if how is Bind.ELEMENT and not value.known and moves_itself(self._ask, facts, binding):
             return self._ask.guess(HOST)
         if value.kind in (Kind.LIST, Kind.DICT, Kind.MODULE) and how is Bind.ASSIGN:
-            return self._attributes.filling.of_name(facts, binding, value)
+            return self._attributes.contents.of_name(facts, binding, value)
         return value
 
     def _entered(self, value: Value) -> Value:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from torchlint.facts.code.callers import Caller, arguments, methods
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.callers import Caller, methods
+from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of, plain
 from torchlint.facts.values.join import dict_of, join, list_of, summed
@@ -18,7 +18,7 @@ _REGISTERED = (Kind.FUNCTION, Kind.CLASS)
 
 
 @dataclass(eq=False, slots=True)
-class Filling:
+class Contents:
     """Answers what containers hold with all that code puts into them."""
 
     ask: Ask
@@ -159,8 +159,7 @@ class Filling:
                 | ast.Assign(targets=[ast.Subscript(value=ast.Name() as name)])
                 | ast.AugAssign(target=ast.Subscript(value=ast.Name() as name))
             ) if binding is not None:
-                bound = self.ask.project.reaching(facts, name).bindings
-                return any(each is binding or each.how is Bind.AUGMENT for each in bound)
+                return self.ask.project.reaching(facts, name).holds(binding)
         return True
 
     def _together(self, element: Value, held: Iterable[Value | None]) -> Value:
@@ -187,7 +186,7 @@ class Filling:
             return [value]
         self.ask.solver.passing()
         found: list[Value | None] = []
-        for caller, argument in arguments(self.ask.callers, function, node.id):
+        for caller, argument in self.ask.given(function, node.id):
             if not shared or self._is_on(cls, caller):
                 found.append(UNKNOWN if argument is None else self.ask.value(caller.facts, argument))
         return found or [value]
