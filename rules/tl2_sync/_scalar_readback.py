@@ -61,6 +61,14 @@ class Read:
         return node
 
 
+def _behind_array(node: ast.expr) -> ast.expr:
+    """The tensor whose array has its number read: ``loss.cpu()`` of ``loss.cpu().numpy()``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="numpy"), args=[], keywords=[]):
+            return tensor
+    return node
+
+
 @dataclass(eq=False, slots=True)
 class Readbacks(Fact):
     """Finds calls that read a number from a tensor on a device, where only a log, a sum or a tensor takes it."""
@@ -94,7 +102,7 @@ class Readbacks(Fact):
         """How a call reads a number, and the expression that it reads; ``None`` for any other call."""
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr == "item":
-            return (".item()", func.value) if not call.args and not call.keywords else None
+            return (".item()", _behind_array(func.value)) if not call.args and not call.keywords else None
         name = self.project.qualified(facts, func)
         if name in NUMBERS and len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
             return f"{name.removeprefix('builtins.')}()", call.args[0]
