@@ -62,10 +62,14 @@ class Read:
 
 
 def _behind_array(node: ast.expr) -> ast.expr:
-    """The tensor whose array has its number read: ``loss.cpu()`` of ``loss.cpu().numpy()``."""
+    """The copied tensor whose array has its number read, ``loss.cpu()`` of ``loss.cpu().numpy()``, else the node."""
     match node:
         case ast.Call(func=ast.Attribute(value=tensor, attr="numpy"), args=[], keywords=[]):
-            return tensor
+            link = tensor
+            while isinstance(link, ast.Call) and isinstance(link.func, ast.Attribute):
+                if link.func.attr in _COPYING:
+                    return tensor  # without a copy it lies on the host, or belongs to another library
+                link = link.func.value
     return node
 
 
