@@ -266,8 +266,6 @@ def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Repor
     """Report a tensor that a function of the project or the next statement moves, filled or reshaped before at most."""
     made: cst.BaseExpression = call
     for link in site.calls.chain(call):
-        if link.name in REPEATING and is_kept(site, call, creator):
-            return
         if may_follow(site, link):
             made = link.node
         else:

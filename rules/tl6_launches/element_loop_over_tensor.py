@@ -129,8 +129,11 @@ def _is_constant(node: cst.Subscript) -> bool:
 
 def _is_number(site: Site, call: cst.Call) -> bool:
     """Whether a call gives one number, ``int(x)`` or ``x.item()``, which takes long on the host, too."""
-    item = isinstance(call.func, cst.Attribute) and call.func.attr.value == "item"
-    return item or site.names.of(call.func) in _NUMBERS
+    return _is_item(call) or site.names.of(call.func) in _NUMBERS
+
+
+def _is_item(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "item"
 
 
 def _reads(site: Site, call: cst.Call) -> Iterator[cst.BaseExpression]:
@@ -165,8 +168,7 @@ def _fix(site: Site, call: cst.Call, element: cst.BaseExpression, tensor: Value)
         or site.compiling.scripted()
     ):
         return None
-    item = isinstance(call.func, cst.Attribute) and call.func.attr.value == "item"
-    integer = item or site.names.of(call.func) == "builtins.int"
+    integer = _is_item(call) or site.names.of(call.func) == "builtins.int"
     match whole:
         case cst.ListComp(
             elt=elt,

@@ -80,22 +80,19 @@ def torch_of(root: Path) -> str | None:
 
 def pinned_torch_of(root: Path) -> str | None:
     """Return the only torch that the project in a folder allows, e.g. ``1.6`` of ``torch==1.6.0``, if it allows one."""
-    if any(_stated(root, _DECLARING, _REQUIREMENTS)):
-        only = _pinned(root, _REQUIREMENTS)
+    if stated := next(filter(None, _stated(root, _DECLARING, _REQUIREMENTS)), None):
+        only = _pinned(stated)
         return f"{only[0]}.{only[1]}" if only is not None else None
-    beside = _pinned(root, _TORCHVISION)
+    beside = _pinned(next(filter(None, _stated(root, _DECLARING, _TORCHVISION)), []))
     if beside is None or beside >= (0, _TORCHVISION_OF_TWO) or beside < (0, 2):
         return None
     return f"1.{beside[1] - (1 if beside >= (0, 5) else 2)}"
 
 
-def _pinned(root: Path, patterns: Sequence[re.Pattern[str]]) -> _Version | None:
-    """The only version that the first file with any states."""
-    for stated in filter(None, _stated(root, _DECLARING, patterns)):
-        pins = {(int(match[1]), int(match[2])) if (match := _PIN.fullmatch(bound)) else None for bound in stated}
-        only = pins.pop()
-        return only if not pins else None
-    return None
+def _pinned(stated: Sequence[str]) -> _Version | None:
+    """The only version that all of some specifiers allow."""
+    pins = {(int(match[1]), int(match[2])) if (match := _PIN.fullmatch(bound)) else None for bound in stated}
+    return pins.pop() if len(pins) == 1 else None
 
 
 def python_of(root: Path) -> str | None:
