@@ -360,7 +360,7 @@ class _Resolver:
             if held is not None:
                 self._note(call, held)
             else:
-                self.graph.receivers[call] = OWN if _onown_object(facts, call, receiver) else receivers_of(receiver)
+                self.graph.receivers[call] = OWN if _is_on_own(facts, call, receiver) else receivers_of(receiver)
         return targets is not None
 
     def _held(self, receiver: Value, attr: str) -> list[Value] | None:
@@ -375,7 +375,7 @@ class _Resolver:
         """A method of a known class (or of one of several), and what its subclasses override; or a called attribute."""
         targets, known = list[_Target](), False
         reached: list[_Target] | None
-        around = _method_around(facts, call)
+        around = method_around(facts, call)
         for name in receiver.name.split("|"):
             method = self.project.method(name, attr)
             if method is not None and is_property(method):  # what it gives is called, not the property
@@ -477,16 +477,16 @@ class _Resolver:
                         self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
 
 
-def _method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
-    """The method on whose own object a call calls another method."""
+def method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
+    """Return the method on whose own object a call calls another method."""
     return facts.own_object(call.func.value) if isinstance(call.func, ast.Attribute) else None
 
 
-def _onown_object(facts: FileFacts, call: ast.Call, receiver: Value) -> bool:
+def _is_on_own(facts: FileFacts, call: ast.Call, receiver: Value) -> bool:
     """Whether a method is called on the object whose method makes the call, also as ``Base.update(self)``."""
     if receiver.kind is Kind.CLASS and call.args and facts.own_object(call.args[0]) is not None:
         return True
-    return _method_around(facts, call) is not None
+    return method_around(facts, call) is not None
 
 
 def _callable_names(project: Project) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.graph import CallGraph, method_around
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, decorators
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
@@ -28,6 +28,8 @@ _OUTSIDE = frozenset(
     torch.library.custom_op torch.jit.script torch.jit.ignore torch.jit.unused
     """.split()
 )
+# A function that runs compiled, on objects of some classes; ``None``: of any that have it.
+_Seen = tuple[Scope, frozenset[str] | None]
 _ASKING = frozenset({"is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing", "is_scripting"})
 
 
@@ -55,10 +57,10 @@ class Inside(Fact):
     def functions(self) -> dict[Scope, Compilation]:
         """Return all functions that run compiled, each with a compilation that makes it so."""
         if self._reached is None:
-            self._reached = {}
+            self._reached, seen = {}, set[_Seen]()
             for compilation in self.compilations.all():
                 if not compilation.switched_on("fullgraph"):
-                    self._spread(compilation, self._reached)
+                    self._spread(compilation, self._reached, seen)
         return self._reached
 
     def names(self) -> frozenset[str]:
@@ -67,29 +69,88 @@ class Inside(Fact):
         Also of what is compiled as one whole graph.
         """
         if self._everything is None:
-            reached: dict[Scope, Compilation] = {}
+            reached, seen = dict[Scope, Compilation](), set[_Seen]()
             found: set[str] = set()
             for compilation in self.compilations.all():
-                self._spread(compilation, reached)
+                self._spread(compilation, reached, seen)
                 found.update(self.compilations.names(compilation))
             self._everything = frozenset(found | {scope.dotted for scope in reached})
         return self._everything
 
-    def _spread(self, compilation: Compilation, reached: dict[Scope, Compilation]) -> None:
-        todo = [scope for scope in compilation.entries if self._is_traced(scope)]
+    def _spread(self, compilation: Compilation, reached: dict[Scope, Compilation], seen: set[_Seen]) -> None:
+        classes = self._classes(compilation)
+        todo = [(scope, classes) for scope in compilation.entries if self._is_traced(scope)]
         entering = self._entering(compilation)
         while todo:
-            scope = todo.pop()
-            if scope in reached:
+            scope, classes = todo.pop()
+            if (scope, classes) in seen or (scope, None) in seen:
                 continue
-            reached[scope] = compilation
+            seen.add((scope, classes))
+            reached.setdefault(scope, compilation)
             for call in scope.run_calls():
                 if call in self.graph.weak or _asks(scope.file, call) or self._is_any(scope.file, call.func):
                     continue
                 if scope in compilation.entries and self._is_left_out(scope, call, entering):
                     continue
-                targets = [found for found in self.graph.callees.get(call, ()) if self._is_traced(found)]
-                todo.extend(found for found in targets if self._is_given(call, found, reached))
+                objects = self._objects(scope.file, call, classes)
+                targets = (found for found in self.graph.callees.get(call, ()) if self._is_traced(found))
+                given = (found for found in targets if self._is_given(call, found, reached))
+                todo += ((found, objects) for found in given if self._runs_on(objects, found))
+
+    def _classes(self, compilation: Compilation) -> frozenset[str] | None:
+        """The classes of the objects whose method is compiled; ``None``: of all that may have it.
+
+        ``torch.compile(self.step)`` in a constructor is done for each object, in another method for those that this is
+        called on. Of a method that nothing calls only its own class is known.
+        """
+        holder = self._compiling(compilation)
+        if holder is None:
+            return None
+        found, todo, seen = set[str](), [holder], set[Scope]()
+        while todo:
+            method = todo.pop()
+            if method.method_of is None or method.name == "__init__":
+                return None
+            if method in seen:
+                continue
+            seen.add(method)
+            found.add(method.method_of.dotted)
+            for facts, call in self.graph.places(method):
+                outer = method_around(facts, call) if isinstance(call, ast.Call) else None
+                if outer is not None:
+                    todo.append(outer)
+                elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                    found |= self._named(facts, call.func.value)
+        return frozenset(found)
+
+    def _compiling(self, compilation: Compilation) -> Scope | None:
+        """The method that compiles a method of its own object."""
+        given = compilation.given
+        return compilation.facts.own_object(given.value) if isinstance(given, ast.Attribute) else None
+
+    def _objects(self, facts: FileFacts, call: ast.Call, classes: frozenset[str] | None) -> frozenset[str] | None:
+        """The classes of the objects whose method is called, given those of the object whose method calls it.
+
+        Of a class that is only declared it is not known which of those that derive from it are compiled.
+        """
+        if method_around(facts, call) is not None:
+            return classes
+        if isinstance(call.func, ast.Attribute):
+            bound = self._named(facts, call.func.value)
+            if any(self.project.method(cls, call.func.attr) is not None for cls in bound):
+                return bound
+        return self._named(facts, call.func) or None
+
+    def _named(self, facts: FileFacts, node: ast.expr) -> frozenset[str]:
+        """The classes of the project that an expression is known to be an object of."""
+        names = frozenset(self.compilations.values.of(facts, node).name.split("|"))
+        return names.intersection(self.project.classes)
+
+    def _runs_on(self, classes: frozenset[str] | None, method: Scope) -> bool:
+        """Whether a function may run on an object of one of these classes; any that belongs to no class may."""
+        if classes is None or method.method_of is None:
+            return True
+        return any(self.project.inherits(cls, method) for cls in classes)
 
     def _entering(self, compilation: Compilation) -> list[tuple[FileFacts, ast.Call]]:
         """The calls that are known to run what a compilation compiled."""
