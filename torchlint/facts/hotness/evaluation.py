@@ -19,20 +19,22 @@ def begins_episode(scope: Scope) -> bool:
 
 
 def evaluates(scope: Scope) -> bool:
-    """Return whether a function evaluates: by its name, in a loop of its own, without data to learn from.
+    """Return whether a function evaluates: by its name, without data to learn from.
 
-    It is given nothing at all, goes over data that were held out, or sets a mode in which nothing learns. By its name
-    alone ``evaluate`` may as well give the chances of actions to a loss.
+    In a loop of its own it is given nothing at all, goes over data that were held out, or sets a mode in which nothing
+    learns; without one, where another function goes over the data, it is given nothing and sets such a mode. By its
+    name alone ``evaluate`` may as well give the chances of actions to a loss.
     """
     if scope.kind != "function" or not _NAME.fits(scope.name):
         return False
     nodes = list(walk(scope.node))
     loops = [node for node in nodes if isinstance(node, LOOPS)]
-    if not loops:
-        return False
     given = [name for name in scope.params if name != scope.self_name]
+    sets_mode = any(_is_mode(node) for node in nodes)
+    if not loops:
+        return not given and sets_mode
     held_out = any(_HELD_OUT.fits(name) for loop in loops if isinstance(loop, ast.For) for name in names_in(loop.iter))
-    return not given or held_out or any(_is_mode(node) for node in nodes)
+    return not given or held_out or sets_mode
 
 
 def _is_mode(node: ast.AST) -> bool:
