@@ -37,6 +37,7 @@ BODIES = {
         "if not (x > 0).all():\n{}\nprint(x)",
         "if not x.any():\nreturn\n<{}\nprint(x)",
     ),
+    "tracing": ("if torch.compiler.is_compiling():\n{}", "if not is_compiling():\nreturn\n<{}"),
     "debug flag": ("if self.debug:\n{}", "if not self.verbose:\nreturn\n<{}", "self.debug and {}"),
     "interval": (
         "if self.t % self.k == 0:\n{}",

@@ -10,12 +10,12 @@ from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.graph import CallGraph, method_around
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, decorators
-from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Holders
 from torchlint.facts.hotness.chosen import choices
+from torchlint.facts.hotness.conditions import asks_for_tracing
 from torchlint.facts.values.tested import arms
 from torchlint.late import dataclass
 from torchlint.rule import Kind
@@ -30,7 +30,6 @@ _OUTSIDE = frozenset(
 )
 # A function that runs compiled, on objects of some classes; ``None``: of any that have it.
 _Seen = tuple[Scope, frozenset[str] | None]
-_ASKING = frozenset({"is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing", "is_scripting"})
 
 
 @dataclass(eq=False, slots=True)
@@ -203,6 +202,6 @@ def _asks(facts: FileFacts, node: ast.AST) -> bool:
     for _, above in facts.climb(node, *FUNCTIONS):
         if isinstance(above, (ast.If, ast.IfExp, ast.BoolOp)):
             parts = walk(above if isinstance(above, ast.BoolOp) else above.test)
-            if any(isinstance(part, ast.Call) and last_name(part.func) in _ASKING for part in parts):
+            if any(map(asks_for_tracing, parts)):
                 return True
     return False

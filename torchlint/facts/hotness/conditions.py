@@ -29,6 +29,7 @@ _FINDING = last_names(finds=True)
 _FOLDING = frozenset({"any", "all"})
 _EVALUATION = Word("flag of an evaluation")
 _EVALUATED = Word("results of an evaluation")
+_TRACED = frozenset({"is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing", "is_scripting"})
 
 
 def is_debug_flag(node: ast.expr) -> bool:
@@ -46,6 +47,11 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
     return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def asks_for_tracing(node: ast.AST) -> bool:
+    """Return whether an expression asks whether code is being compiled, traced or exported: ``is_compiling()``."""
+    return isinstance(node, ast.Call) and last_name(node.func) in _TRACED
 
 
 def is_evaluation_flag(node: ast.expr) -> bool:

@@ -29,6 +29,7 @@ from torchlint.facts.hotness.branches import (
 )
 from torchlint.facts.hotness.conditions import (
     NONFINITE,
+    asks_for_tracing,
     counts_ends,
     is_debug_flag,
     is_ended,
@@ -213,6 +214,7 @@ GUARDS = (
         blocks=(_does(warns), prints_any),
         behind=(prints_any,),
     ),
+    Guard("tracing", _ONCE, "a test for code that is being compiled or traced", tests=(_when(asks_for_tracing),)),
     Guard("debug flag", _ONCE, "a flag for debugging, rendering or saving", tests=(_when(is_debug_flag),)),
     INTERVAL,
     FIRST_CALL,

@@ -20,13 +20,14 @@ from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 from torchlint.models import function_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 _RESTORING = function_names(restores=True)
 _REGISTERED = (Kind.FUNCTION, Kind.CLASS)
+_RECURRENT = regex(r"torch\.nn\.(modules\.rnn\.)?(RNN|LSTM|GRU)")
 
 
 @dataclass(eq=False, slots=True)
@@ -60,6 +61,8 @@ class Attributes:
         if spaces.is_space(source):
             return spaces.space_attribute(source, attr)
         if source.kind is Kind.MODULE and attr in ("weight", "bias") and not self._sets(source, attr):
+            if self._is_recurrent(source):
+                return Value(Kind.NUMBER, "bool") if attr == "bias" else UNKNOWN
             return Value(Kind.NONE) if attr == "bias" and source.literal == UNBIASED else TENSOR
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return self.ask.attribute(source.name, attr)
@@ -78,6 +81,11 @@ class Attributes:
     def _sets(self, source: Value, attr: str) -> bool:
         """Whether a class of the project sets an attribute itself: ``self.bias = bias``, a flag."""
         return any(True for cls in source.name.split("|") for _ in stores_of(self.ask.project, cls, attr))
+
+    def _is_recurrent(self, source: Value) -> bool:
+        """Whether a module is a recurrent one of torch, whose ``bias`` is the flag that it was made with."""
+        every = (base for cls in source.name.split("|") for base in (cls, *self.ask.project.ancestry(cls)))
+        return any(_RECURRENT.match(base) for base in every)
 
     def of_class(self, cls: str, name: str) -> Value | None:
         """Return what ``instance.name`` is for an instance of a class."""
