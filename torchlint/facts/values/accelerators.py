@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.values.devices import Devices
 from torchlint.facts.values.host_only import HostOnly
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
+
+_DEVICE = regex(r"(^|_)device$")
 
 
 @dataclass(eq=False, slots=True)
@@ -31,13 +34,28 @@ class Accelerators(Fact):
             return self.setting == "cuda"
         if self.host_only.is_host_only(facts.scope_of(node).function):
             return False
-        return not in_host_branch(facts, node) and self.devices.may_leave(facts)
+        return not in_host_branch(self.devices.project, facts, node) and self.devices.may_leave(facts)
 
 
-def in_host_branch(facts: FileFacts, node: ast.AST) -> bool:
-    """Return whether a node is in a branch for a tensor that lies on the host: ``if not x.is_cuda:``."""
+def in_host_branch(project: Project, facts: FileFacts, node: ast.AST) -> bool:
+    """Return whether a node is in a branch for tensors on the host: ``if not x.is_cuda:``, behind ``else`` too.
+
+    Also behind a name that holds such a test: ``on_gpu = device.type == "cuda"``.
+    """
     around = facts.climb(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return any(_says_host(test, truth) for child, parent in around for test, truth in _led_in(parent, child))
+    tests = (led for child, parent in around for led in _led_in(parent, child))
+    return any(_says_host(_held(project, facts, test), truth) for test, truth in tests)
+
+
+def _held(project: Project, facts: FileFacts, test: ast.expr) -> ast.expr:
+    """The test that a name holds where it is bound to one, else the expression itself."""
+    match test:
+        case ast.UnaryOp(op=ast.Not() as op, operand=ast.Name() as name):
+            return ast.UnaryOp(op, _held(project, facts, name))
+        case ast.Name():
+            value = project.reaching(facts, test).value
+            return test if value is None else value
+    return test
 
 
 def _led_in(parent: ast.AST, child: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
@@ -63,11 +81,11 @@ def _says_host(test: ast.expr, truth: bool) -> bool:
         case ast.Attribute(attr="is_cpu"):
             return truth
         case ast.Compare(
-            left=ast.Attribute(value=ast.Attribute(attr="device"), attr="type"),
+            left=ast.Attribute(value=ast.Attribute(attr=device) | ast.Name(id=device), attr="type"),
             ops=[ast.Eq() | ast.NotEq() as op],
             comparators=[ast.Constant(value=("cpu" | "cuda") as name)],
         ):
-            return (isinstance(op, ast.Eq) is truth) is (name == "cpu")
+            return bool(_DEVICE.search(device)) and (isinstance(op, ast.Eq) is truth) is (name == "cpu")
         case ast.Compare(
             left=ast.Call(func=ast.Name(id="str"), args=[ast.Attribute(attr="device")]),
             ops=[ast.Eq() | ast.NotEq() as op],

@@ -78,5 +78,5 @@ def _cases(values: Values, facts: FileFacts, node: ast.expr) -> Iterator[Value]:
     others = len(given) - sum(all(case.kind is Kind.NUMBER for case in found) for found in cases)
     for each, found in zip(given, cases, strict=True):
         # Of several statements that give a tensor one may be for another device.
-        only = len(given) == 1 or (others == 1 and not in_host_branch(facts, each))
+        only = len(given) == 1 or (others == 1 and not in_host_branch(values.project, facts, each))
         yield from (case for case in found if only or case.device is Device.CUDA)
