@@ -28,7 +28,8 @@ CONSTANT = {
     "a device": "show(torch.device('cpu'))",
     "a module's constant": "SIZE = 3\ndef f():\n    show(SIZE)",
     "a local of a constant": "def f():\n    x = 3\n    show(x)",
-    "a local of one of two constants": "def f(c):\n    x = 1\n    if c:\n        x = 2\n    show(x)",
+    "a local that a setting chooses": "def f(cfg):\n    x = 1\n    if cfg.short:\n        x = 2\n    show(x)",
+    "a local of one value on all ways": "def f(c):\n    x = 1\n    if c:\n        x = 1\n    show(x)",
     "a parameter that all callers give": "def f(x):\n    show(x)\nf(1)\nf(2)",
     "a parameter left out": "def f(x=1):\n    show(x)\nf()",
     "a parameter handed on": "def g(y):\n    f(y)\ndef f(x):\n    show(x)\ng(1)",
@@ -61,6 +62,10 @@ CHANGING = {
     "an unknown name": "show(x)",
     "a loop's target": "for i in range(3):\n    show(i)",
     "a counter": "x = 0\nfor i in y:\n    x += 1\n    show(x)",
+    "a local of one of two constants": "def f(c):\n    x = 1\n    if c:\n        x = 2\n    show(x)",
+    "a local that each round gives another constant": (
+        "def f():\n    x = 1\n    for i in y:\n        show(x)\n        x = 2"
+    ),
     "a flag": "def f():\n    stop = False\n    if g():\n        stop = True\n    show(stop)",
     "a module's name bound twice": "SIZE = 3\nSIZE = 4\ndef f():\n    show(SIZE)",
     "a parameter counted down": "def f(n):\n    show(n)\n    f(n - 1)\nf(2)",

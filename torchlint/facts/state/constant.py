@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -16,6 +17,7 @@ from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import arguments_of, is_none
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.tested import arms
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
 from torchlint.models import last_names
@@ -55,6 +57,10 @@ class Constants(Fact):
             return self.of(facts, node.operand)
         if isinstance(node, ast.BinOp):
             return self._all(facts, [node.left, node.right])
+        if isinstance(node, ast.BoolOp):
+            return self._all(facts, node.values)
+        if isinstance(node, ast.Compare):
+            return self._all(facts, [node.left, *node.comparators])
         if isinstance(node, ast.Starred):
             return self.of(facts, node.value)
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
@@ -86,9 +92,20 @@ class Constants(Fact):
             return True
         if reach.scope is not None and reach.scope.kind == "module" and len(reach.bindings) > 1:
             return False
-        if _is_flag(reach.bindings):
+        if self._is_chosen(facts, reach.bindings):
             return False
         return all(self._binding(facts, node, binding) for binding in reach.bindings)
+
+    def _is_chosen(self, facts: FileFacts, bindings: Sequence[Binding]) -> bool:
+        """Whether what a program comes to decides which of several values a name has: ``1 if won else 0``.
+
+        A setting that decides is the same in all calls.
+        """
+        given = [(b.stmt, b.value) for b in bindings if b.how is Bind.ASSIGN and b.value is not None]
+        if all(alike(given[0][1], value) for _, value in given[1:]):
+            return False
+        tests = [[test for test, _ in arms(facts, stmt)] for stmt, _ in given]
+        return sum(not each for each in tests) > 1 or not all(self._all(facts, each) for each in tests)
 
     def _binding(self, facts: FileFacts, node: ast.Name, binding: Binding) -> bool:
         if binding.how is Bind.PARAM:
@@ -165,12 +182,6 @@ class Constants(Fact):
             for method in cls.inner
             if method.kind == "function"
         )
-
-
-def _is_flag(bindings: Sequence[Binding]) -> bool:
-    """Whether a name is true on some ways to a place and false on others."""
-    literals = [b.value.value for b in bindings if b.how is Bind.ASSIGN and isinstance(b.value, ast.Constant)]
-    return any(value is True for value in literals) and any(value is False for value in literals)
 
 
 def _grows(facts: FileFacts, name: str) -> bool:
