@@ -79,7 +79,7 @@ class Autograd(Fact):
         targets = self.graph.sure(call)
         if not targets or any(target.name == "__init__" or is_foreign(target.file) for target in targets):
             return False
-        return self.reach_module(targets) and bool(self.graphs.returned(targets) & (Graph.TRAINED | Graph.COPY))
+        return self.reach_module(targets) and bool(self.graphs.returned(targets, call) & (Graph.TRAINED | Graph.COPY))
 
     def reach_module(self, functions: Iterable[Scope]) -> bool:
         """Return whether one of some functions runs a module with parameters, itself or through known callees."""

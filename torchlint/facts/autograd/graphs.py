@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.conversions import converted_parameter
-from torchlint.facts.autograd.layers import has_parameters, is_kept_layer
+from torchlint.facts.autograd.layers import is_kept_layer
 from torchlint.facts.autograd.modes import Mode, Modes
 from torchlint.facts.autograd.networks import Networks
+from torchlint.facts.autograd.parametric import Parametric
 from torchlint.facts.autograd.tuples import Tuples, added_to
-from torchlint.facts.code.callers import answers, registered
+from torchlint.facts.code.callers import answers, passing, registered
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -22,15 +23,15 @@ from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import Solver
-from torchlint.facts.code.tree import arguments_of, forms_of, receiver_of, walk
+from torchlint.facts.code.tree import arguments_of, forms_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
-from torchlint.facts.values.torch_objects import KEEPING
+from torchlint.facts.values.untaken import ALL_RUN, Untaken, UntakenArms
 from torchlint.facts.values.values import Values
-from torchlint.late import dataclass, regex
+from torchlint.late import dataclass
 from torchlint.models import function_names, last_names
 from torchlint.rule import Kind, Value
 
@@ -41,8 +42,6 @@ _NO_GRAPH = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.S
 }
 _INTEGERS = last_names(dtype=("integer", "truth"))
 _PASSING = function_names("builtins", elements=True) | function_names("builtins", folds=True, number=False, graph=False)
-# Layers that have parameters unless they are told to have none, and one that has none unless it is told to.
-_AFFINE = regex(r"torch\.nn\.(modules\.\w+\.)?((Batch|Layer|Group|Sync|RMS)\w*Norm\w*|(?P<bare>InstanceNorm[123]d))$")
 
 
 class _AddedTo(NamedTuple):
@@ -52,7 +51,23 @@ class _AddedTo(NamedTuple):
     name: str
 
 
-_Question = tuple[FileFacts, ast.expr | Reaching] | Scope | _AddedTo
+class _Entered(NamedTuple):
+    """How one call enters a function: the arms that it leaves out, and the graphs of what it passes."""
+
+    function: Scope | None = None
+    untaken: Untaken = ALL_RUN
+    passed: frozenset[tuple[str, Graph]] = frozenset()
+
+
+class _Within(NamedTuple):
+    """A question about a function, or an expression in it, as one call enters the function."""
+
+    asked: tuple[FileFacts, ast.expr | Reaching] | Scope
+    entered: _Entered
+
+
+_Question = tuple[FileFacts, ast.expr | Reaching] | Scope | _AddedTo | _Within
+_ANY_CALL = _Entered()
 
 
 class Graph(enum.IntFlag):
@@ -74,13 +89,14 @@ class Graphs(Fact):
     networks: Networks
     modes: Modes
     sources: Sources
+    arms: UntakenArms
+    parameters: Parametric
     _solver: Solver[_Question, Graph] = field(init=False)
     _leaves: ValueFlow[bool] = field(init=False)
     _tuples: Tuples = field(init=False)
     _asked: dict[Scope, frozenset[str]] = field(default_factory=dict)
-    _parametric: dict[ast.expr, bool] = field(default_factory=dict)
-    _own: dict[str, bool] = field(default_factory=dict)
     _conversions: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _entered: _Entered = _ANY_CALL
 
     def __post_init__(self) -> None:
         self._solver = Solver(self._answer, Graph.OPEN)
@@ -92,17 +108,47 @@ class Graphs(Fact):
         found = self._solver.ask((facts, node))
         return Graph.OPEN if found is None else found
 
-    def returned(self, functions: Iterable[Scope]) -> Graph:
-        """Return the sources of the graph that a result of any of these functions may have."""
-        found = _joined([self._solver.ask(function) for function in functions])
+    def returned(self, functions: Iterable[Scope], call: ast.Call | None = None) -> Graph:
+        """Return the sources of the graph that a result of any of these functions may have, or what a call gives."""
+        found = _joined([self._result(each, call) if call else self._solver.ask(each) for each in functions])
         return Graph.OPEN if found is None else found
+
+    def _result(self, function: Scope, call: ast.Call) -> Graph | None:
+        """The graph of what a function returns to a call, without the arms that its arguments leave out.
+
+        A function that is called where arms are left out is given what is computed without these.
+        """
+        caller = self.graph.caller(function, call)
+        untaken = self.arms.of(function, caller)
+        if caller is None or not (untaken.nodes or self._entered.function):
+            return self._solver.ask(function)
+        given = (
+            (name, self._ask(caller.facts, node))
+            for name, node in (passing(function, caller) if self._entered.function else ())
+        )
+        known = frozenset((name, found) for name, found in given if found is not None)
+        return self._solver.ask(_Within(function, _Entered(function, untaken, known)))
 
     def _answer(self, question: _Question) -> Graph | None:
         """The graph of an expression, or of what a function returns; ``None`` before anything is known."""
+        outer = self._entered
+        self._entered = question.entered if isinstance(question, _Within) else _ANY_CALL
+        try:
+            return self._plain(question.asked if isinstance(question, _Within) else question)
+        finally:
+            self._entered = outer
+
+    def _ask(self, facts: FileFacts, node: ast.expr | Reaching) -> Graph | None:
+        """The graph of an expression of the function that is asked about, as the call enters it that is asked about."""
+        asked = facts, node
+        return self._solver.ask(_Within(asked, self._entered) if self._entered.function else asked)
+
+    def _plain(self, question: tuple[FileFacts, ast.expr | Reaching] | Scope | _AddedTo) -> Graph | None:
         if isinstance(question, Scope):
             if not keeps_result(self.project, question):
                 return Graph.OPEN
-            return self._any(question.file, question.results)
+            returned = [each for each in question.results if not self._entered.untaken.holds(question.file, each)]
+            return self._any(question.file, returned or question.results)
         if isinstance(question, _AddedTo):
             return self._any(question.function.file, added_to(*question))
         facts, node = question
@@ -133,13 +179,13 @@ class Graphs(Fact):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self._any(facts, [node.elt])
         if isinstance(node, ast.Subscript):
-            return self._solver.ask((facts, node.value))
+            return self._ask(facts, node.value)
         if forms := forms_of(node):
-            return self._any(facts, forms)
+            return self._any(facts, [each for each in forms if each not in self._entered.untaken.nodes] or forms)
         return Graph.NONE if isinstance(node, (ast.Constant, ast.Compare, ast.JoinedStr, ast.Lambda)) else Graph.OPEN
 
     def _any(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> Graph | None:
-        return _joined([self._solver.ask((facts, node)) for node in nodes])
+        return _joined([self._ask(facts, node) for node in nodes])
 
     def _name(self, facts: FileFacts, node: ast.Name) -> Graph | None:
         reach = self.project.reaching(facts, node)
@@ -148,11 +194,12 @@ class Graphs(Fact):
         if node.id in self._names_asked(facts.scope_of(node).function) and is_no_tensor(self.project, facts, node):
             return Graph.NONE
         if len(reach.bindings) > MOST_BINDINGS:  # many uses have them in common
-            bound = [self._solver.ask((facts, reach))]
+            bound = [self._ask(facts, reach)]
         else:
-            cleared = [binding for binding in reach.bindings if _records(facts, binding.stmt, node.id)]
+            seen = self._entered.untaken.seen(facts, node, reach.bindings)
+            cleared = [binding for binding in seen if _records(facts, binding.stmt, node.id)]
             known = self.values.of(facts, node).known
-            bound = [self._binding(facts, binding, known=known) for binding in cleared or reach.bindings]
+            bound = [self._binding(facts, binding, known=known) for binding in cleared or seen]
         added = _AddedTo(facts.scope_of(node).function, node.id)
         if next(added_to(*added), None) is not None:
             bound.append(self._solver.ask(added))
@@ -174,16 +221,20 @@ class Graphs(Fact):
         if binding.how is Bind.AUGMENT and isinstance(binding.stmt, ast.AugAssign):
             return self._any(facts, [binding.stmt.target, value])
         if not binding.path:
-            return self._solver.ask((facts, value))
+            return self._ask(facts, value)
         path = (None, *binding.path) if binding.how is Bind.ELEMENT else binding.path
         parts = list(self._tuples.at(facts, value, path))
         if not known and binding.how is Bind.ASSIGN and len(path) > 1 and parts == [(facts, value)]:
             return Graph.OPEN  # a part of a part: numbers for a log, as well as tensors
-        return _joined([self._solver.ask(part) for part in parts])
+        return _joined([self._ask(*part) for part in parts])
 
     def _parameter(self, binding: Binding, function: Scope) -> Graph | None:
         if function.self_name == binding.target:
             return Graph.OPEN
+        if self._entered.function is function:
+            for name, passed in self._entered.passed:
+                if name == binding.target:
+                    return passed
         given = self.graph.arguments(function, binding.target)
         found = [self._solver.ask((each.facts, node)) if node is not None else Graph.OPEN for each, node in given]
         return _joined(found) if found else Graph.OPEN
@@ -193,7 +244,7 @@ class Graphs(Fact):
             return Graph.NONE
         source = self.values.of(facts, node.value)
         if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
-            return self._solver.ask((facts, node.value))
+            return self._ask(facts, node.value)
         stores = self.sources.stores(facts, node)
         if not stores:
             return Graph.NONE if self._is_buffer(source, node.attr) else Graph.OPEN
@@ -239,7 +290,7 @@ class Graphs(Fact):
             if self._off(facts, node):
                 return Graph.NONE
             converted = self._converted(node, targets)
-            return self._function(facts, func, targets, given) if converted is None else self._any(facts, converted)
+            return self._function(facts, node, targets, given) if converted is None else self._any(facts, converted)
         if not callee.known and is_kept_layer(self.project, facts, func):
             fed = self._any(facts, given)
             return None if fed is None else fed | Graph.OPEN
@@ -248,13 +299,14 @@ class Graphs(Fact):
         return Graph.OPEN
 
     def _function(
-        self, facts: FileFacts, func: ast.expr, targets: Iterable[Scope], given: Sequence[ast.expr]
+        self, facts: FileFacts, node: ast.Call, targets: Iterable[Scope], given: Sequence[ast.expr]
     ) -> Graph | None:
         """The result of project functions; of a method of a module, or of what holds some, it depends on which it is.
 
         Where some of the functions give tensors with a graph and others give none, it is not known which one runs.
         """
-        results = {target: self._solver.ask(target) for target in targets}
+        func = node.func
+        results = {target: self._result(target, node) for target in targets}
         found = _joined([*results.values()])
         if found and any(result is Graph.NONE and answers(target) for target, result in results.items()):
             return Graph.OPEN
@@ -344,8 +396,8 @@ class Graphs(Fact):
         if isinstance(self._origin(facts, func.value), ast.Compare):
             return self._any(facts, given)  # ``(labels != padding).sum()``, whatever the labels are
         if source.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
-            return self._solver.ask((facts, func.value))
-        found = self._solver.ask((facts, func.value))
+            return self._ask(facts, func.value)
+        found = self._ask(facts, func.value)
         return None if found is None else found | Graph.OPEN
 
     def _is_whole(self, facts: FileFacts, node: ast.Call) -> bool:
@@ -366,14 +418,14 @@ class Graphs(Fact):
             return Graph.OPEN
         frozen = self.networks.frozen(facts, func)
         if not frozen and self.parametric(facts, func):
-            results = _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
+            results = _joined([self._result(target, node) for target in targets]) if targets else Graph.OPEN
             if results is None or results is Graph.NONE:
                 return results
-            fed = _joined([self._solver.ask((facts, part)) for part in given]) or Graph.NONE
+            fed = self._any(facts, given) or Graph.NONE
             return (Graph.COPY if self.networks.target(facts, func) else Graph.TRAINED) | (fed & ~Graph.OPEN)
         if frozen or self.networks.made_of(facts, func) is not None:
             return self._any(facts, given)
-        return _joined([self._solver.ask(target) for target in targets]) if targets else Graph.OPEN
+        return _joined([self._result(target, node) for target in targets]) if targets else Graph.OPEN
 
     def is_module(self, facts: FileFacts, func: ast.expr) -> bool:
         """Return whether a callee is a module: by its class, or, where that is not known, by what is done with it."""
@@ -382,40 +434,7 @@ class Graphs(Fact):
 
     def parametric(self, facts: FileFacts, func: ast.expr) -> bool:
         """Return whether a module is known to have parameters."""
-        found = self._parametric.get(func)
-        if found is None:
-            found = self._parametric[func] = self._is_parametric(facts, func)
-        return found
-
-    def _is_parametric(self, facts: FileFacts, func: ast.expr) -> bool:
-        if self._is_bare(facts, func):
-            return False
-        value = self.values.of(facts, func)
-        parts = self.networks.made_of(facts, func)
-        if any(has_parameters(part) for part in parts or ()) or has_parameters(value.name):
-            return True
-        if any(self._own_parameter(cls) for cls in value.name.split("|") if cls in self.project.classes):
-            return True
-        return parts is None and (
-            self.networks.trained(facts, func) is True
-            or self.networks.target(facts, func)
-            or any(map(has_parameters, self.networks.partly_made_of(facts, func)))
-        )
-
-    def _is_bare(self, facts: FileFacts, func: ast.expr) -> bool:
-        """Whether all that a callee may be are layers that only normalize: ``BatchNorm1d(n, affine=False)``."""
-        made = [pair for origin in self.networks.tracer.of(facts, func) for pair in self.networks.tracer.made(origin)]
-        return bool(made) and all(self._normalizes(file, value) for file, value in made)
-
-    def _normalizes(self, facts: FileFacts, node: ast.expr | None) -> bool:
-        node = None if node is None else receiver_of(node, KEEPING)
-        found = _AFFINE.match(self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else None
-        if found is None or not isinstance(node, ast.Call):
-            return False
-        told = keyword(node, "affine") or keyword(node, "elementwise_affine")
-        if told is None:
-            return found["bare"] is not None and len(node.args) < 4
-        return isinstance(told, ast.Constant) and told.value is False
+        return self.parameters.known(facts, func)
 
     def is_leaf(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether a tensor asks for gradients itself and was computed from nothing: it has no graph."""
@@ -441,22 +460,6 @@ class Graphs(Fact):
 
     def _is_weight(self, owner: Value, name: str) -> bool:
         return owner.kind is Kind.MODULE and name in ("weight", "bias") and owner.name.startswith("torch.nn.")
-
-    def _own_parameter(self, cls: str) -> bool:
-        """Whether a class keeps a ``Parameter``, or a module that has some."""
-        found = self._own.get(cls)
-        if found is None:
-            found = self._own[cls] = self._keeps_parameter(cls)
-        return found
-
-    def _keeps_parameter(self, cls: str) -> bool:
-        for scope in self.project.family(cls):
-            made = [store.binding.value for stores in scope.stores.values() for store in stores]
-            calls = [part for value in made if value for part in walk(value) if isinstance(part, ast.Call)]
-            names = [self.project.qualified(scope.file, call.func) or "" for call in calls]
-            if any(name.endswith("nn.Parameter") or has_parameters(name) for name in names):
-                return True
-        return False
 
 
 def _records(facts: FileFacts, stmt: ast.AST, name: str) -> bool:

@@ -103,20 +103,6 @@ def _passes_on(function: Scope, name: str, caller: Caller, home: Scope) -> bool:
     )
 
 
-def skips(caller: Caller | None, function: Scope, stmt: ast.stmt) -> bool:
-    """Return whether a flag, given as a constant, keeps a call from a statement of the function."""
-    child, parent = stmt, function.file.parent.get(stmt)
-    while caller is not None and isinstance(parent, ast.stmt) and parent is not function.node:
-        if isinstance(parent, ast.If) and isinstance(parent.test, ast.Name):
-            bound = function.bindings.get(parent.test.id, ())
-            if len(bound) == 1 and bound[0].how is Bind.PARAM:
-                given = passed(function, parent.test.id, caller)
-                if isinstance(given, ast.Constant) and bool(given.value) is (child in parent.orelse):
-                    return True
-        child, parent = parent, function.file.parent.get(parent)
-    return False
-
-
 def hides_default(function: Scope, names: Sequence[str]) -> bool:
     """Return whether a partial fills a parameter by name that has a default, which the call alone seems to leave."""
     bound = (binding for name in names for binding in function.bindings.get(name, ()))

@@ -14,8 +14,8 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Holders
-from torchlint.facts.hotness.chosen import choices
 from torchlint.facts.hotness.conditions import asks_for_tracing
+from torchlint.facts.values.chosen import choices
 from torchlint.facts.values.tested import arms
 from torchlint.late import dataclass
 from torchlint.rule import Kind

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import TypeVar
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.callers import methods, passed, skips, stores_of
+from torchlint.facts.code.callers import methods, passed, stores_of
 from torchlint.facts.code.decorating import is_property, keeps_result
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, AttributeStore, Bind, Binding, FileFacts, Scope
@@ -17,6 +17,7 @@ from torchlint.facts.code.relaying import handed_on
 from torchlint.facts.code.tree import forms_of
 from torchlint.facts.dataflow.spots import INSIDE, FollowedCall, Key, Label, Spot, key_of, picked
 from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.untaken import UntakenArms
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names
@@ -35,6 +36,7 @@ class Sources(Fact):
     project: Project
     graph: CallGraph
     values: Values
+    arms: UntakenArms
     _adders: dict[str, dict[str, list[Scope]]] | None = field(default=None, init=False)
 
     def crossing(self, spot: Spot, labels: Collection[Label], unknown: _Unknown) -> Iterator[Spot | _Unknown]:
@@ -228,8 +230,8 @@ class Sources(Fact):
         if isinstance(function.node, ast.Lambda):
             values = [function.node.body]
         else:
-            by = self.graph.caller(function, call)
-            values = [each.value for each in function.returns if each.value and not skips(by, function, each)]
+            left = self.arms.of(function, self.graph.caller(function, call))
+            values = [each.value for each in function.returns if each.value and not left.holds(function.file, each)]
         if not known or not values:
             yield function
             return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.model import FileFacts, Scope
-from torchlint.facts.hotness.chosen import Choice
+from torchlint.facts.values.chosen import Choice
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 

@@ -16,7 +16,6 @@ from torchlint.facts.code.propagate import Reached
 from torchlint.facts.code.receiver import Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.facts.hotness.choosing import Choosing
-from torchlint.facts.hotness.chosen import Choice
 from torchlint.facts.hotness.coldness import cold_file, cold_function
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
@@ -29,6 +28,7 @@ from torchlint.facts.hotness.places import Local, Places
 from torchlint.facts.hotness.receivers import Rates, Receivers
 from torchlint.facts.hotness.roots import Roots, find_roots
 from torchlint.facts.hotness.spreading import Spreading
+from torchlint.facts.values.chosen import Choice
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, Hotness

@@ -19,7 +19,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.structure import BARE
 from torchlint.facts.code.tree import conjuncts, receiver_of
-from torchlint.facts.hotness.chosen import COMPARING, holds
+from torchlint.facts.values.chosen import COMPARING, holds
 from torchlint.facts.values.signatures import starred, table
 from torchlint.late import dataclass
 from torchlint.models import method_names

@@ -18,10 +18,10 @@ from torchlint.rule import Frequency, Hop
 
 if TYPE_CHECKING:
     from torchlint.facts.hotness.choosing import Arrival
-    from torchlint.facts.hotness.chosen import Choice
     from torchlint.facts.hotness.edges import Edge
     from torchlint.facts.hotness.entering import Entry
     from torchlint.facts.hotness.hotness import Heat
+    from torchlint.facts.values.chosen import Choice
 
 Key = tuple[Scope, bool]
 """A function, and whether this mentions what it runs for each item that it yields."""

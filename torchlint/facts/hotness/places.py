@@ -15,7 +15,6 @@ from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import is_none
 from torchlint.facts.hotness.around import enclosing_loop, runs_each_time, tested_before
 from torchlint.facts.hotness.branches import raises
-from torchlint.facts.hotness.chosen import Choice, choices
 from torchlint.facts.hotness.conditions import goes_over_ends, is_debug_flag
 from torchlint.facts.hotness.emptiness import for_empty
 from torchlint.facts.hotness.flags import Flags, latches
@@ -44,6 +43,7 @@ from torchlint.facts.hotness.roots import Roots
 from torchlint.facts.hotness.samples import SampleLoops
 from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.facts.state.caches import kept_already, renews
+from torchlint.facts.values.chosen import Choice, choices
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
