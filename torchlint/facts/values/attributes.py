@@ -18,6 +18,7 @@ from torchlint.facts.values.constructors import builds_on_base, replaces, runs_b
 from torchlint.facts.values.containers import displayed
 from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
+from torchlint.facts.values.narrowed import Narrowed
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
 from torchlint.late import dataclass, regex
@@ -38,11 +39,13 @@ class Attributes:
     _trained: dict[str, frozenset[str]] = field(default_factory=dict)
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
     contents: Contents = field(init=False)
+    narrowed: Narrowed = field(init=False)
     _options: options.ParsedOptions = field(init=False)
 
     def __post_init__(self) -> None:
         self._options = options.ParsedOptions(self.ask)
         self.contents = Contents(self.ask)
+        self.narrowed = Narrowed(self.ask, self._stores)
 
     def of(self, source: Value, attr: str) -> Value | None:
         """Return an attribute of a value."""

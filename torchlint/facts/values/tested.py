@@ -53,7 +53,7 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
 
 def is_no_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     """Return whether a test before a read proves that a name is not a tensor: ``if is_tensor(x): return ...``."""
-    conditions = (*arms(facts, node), *_left_before(facts, node))
+    conditions = (*arms(facts, node), *left_before(facts, node))
     return any(not truth and _asks_for_tensor(project, facts, test, node) for test, truth in conditions)
 
 
@@ -177,8 +177,8 @@ def arms(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
             yield from conjuncts(parent.test, child in body)
 
 
-def _left_before(facts: FileFacts, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
-    """The conditions under which statements before a node leave the function or the loop: false behind them."""
+def left_before(facts: FileFacts, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the conditions under which statements before a node leave the function or the loop: false behind them."""
     for _, around in facts.climb(node, *OUTSIDE):
         yield from _left(facts, around)
 
@@ -202,7 +202,7 @@ def _asks_for_tensor(
             tensors = function == "builtins.isinstance" and (all if alone else any)(
                 each in _TENSORS for each in of_type
             )
-            return (tensors or function == "torch.is_tensor") and _is_same(project, facts, name, node)
+            return (tensors or function == "torch.is_tensor") and is_same(project, facts, name, node)
     return False
 
 
@@ -210,8 +210,8 @@ def _each(kind: ast.expr) -> list[ast.expr]:
     return kind.elts if isinstance(kind, ast.Tuple) else [kind]
 
 
-def _is_same(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name) -> bool:
-    """Whether two readings of a name have the same bindings."""
+def is_same(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name) -> bool:
+    """Return whether two readings of a name have the same bindings."""
     return set(project.reaching(facts, one).bindings) == set(project.reaching(facts, other).bindings)
 
 
@@ -222,4 +222,4 @@ def _said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) ->
         return None
     said = _TYPES.get(asked.types[0])
     plain = said is not None and said.kind in (Kind.NUMBER, Kind.STRING)
-    return said if plain and _is_same(project, facts, asked.name, node) else None
+    return said if plain and is_same(project, facts, asked.name, node) else None

@@ -201,10 +201,9 @@ class Values(Fact):
     # expressions ----------------------------------------------------------------------------------------------------
 
     def _expression(self, facts: FileFacts, node: ast.expr) -> Value | None:
-        if isinstance(node, ast.Name):
-            return self._name(facts, node)
-        if isinstance(node, ast.Attribute):
-            return self._member(facts, node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            found = self._name(facts, node) if isinstance(node, ast.Name) else self._member(facts, node)
+            return self._attributes.narrowed.of(facts, node, found)
         if isinstance(node, ast.Call):
             return self._calls.of(facts, node)
         if isinstance(node, ast.Constant):
@@ -217,8 +216,8 @@ class Values(Fact):
             return self._unary(facts, node)
         if isinstance(node, ast.Compare):
             compared = [self._ask.known(facts, part) for part in [node.left, *node.comparators]]
-            found = operators.compare(node, compared)
-            return self._ask.guess(HOST) if found == UNKNOWN and HOST in compared else found
+            result = operators.compare(node, compared)
+            return self._ask.guess(HOST) if result == UNKNOWN and HOST in compared else result
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
             forms = ((part, self._ask.value(facts, part)) for part in forms_of(node))
             return join(value for part, value in forms if not is_never_chosen(self.project, facts, part, value))

@@ -1,0 +1,130 @@
+"""Of which class an object is behind a test for it: ``assert isinstance(self.policy, Gaussian)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
+
+from torchlint.facts.code.callers import methods
+from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.model import AttributeStore, FileFacts, Scope
+from torchlint.facts.code.nesting import OUTSIDE
+from torchlint.facts.code.tree import conjuncts, walk
+from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.join import join
+from torchlint.facts.values.tested import arms, is_same, left_before
+from torchlint.late import dataclass
+from torchlint.rule import Kind, Value
+
+_OBJECTS = frozenset({Kind.INSTANCE, Kind.MODULE})
+
+
+@dataclass(eq=False, slots=True)
+class Narrowed:
+    """Answers what a name or an attribute of the own object is, given the tests of its class before it is read."""
+
+    ask: Ask
+    stores: Callable[[str, str], list[AttributeStore]]
+    _tested: dict[Scope, frozenset[str]] = field(default_factory=dict)
+
+    def of(self, facts: FileFacts, node: ast.Name | ast.Attribute, value: Value | None) -> Value | None:
+        """Return the value of an expression, which is known by all but these tests, as far as they allow it."""
+        if value is None or not (value.name and value.kind in _OBJECTS):
+            return value
+        base = node.value if isinstance(node, ast.Attribute) else node
+        method = facts.own_object(base) if isinstance(node, ast.Attribute) else None
+        if not isinstance(base, ast.Name) or (base is not node and method is None):
+            return value  # an attribute of another object may be set by then
+        text, function = dotted(node), facts.scope_of(node).function
+        for test, truth in _before(facts, node) if text in self._texts(function) else ():
+            classes = self._asked(facts, test, text) if truth else ()
+            if classes and self._is_same(facts, test, base, node):
+                value = self._within(value, classes)
+        if method is not None and isinstance(node, ast.Attribute):
+            for classes in self._promised(method, node.attr):
+                value = self._within(value, classes)
+        return value
+
+    def _promised(self, method: Scope, attr: str) -> Iterator[Sequence[str]]:
+        """The classes that constructors assert of an attribute of their object which nothing else sets."""
+        owner = method.method_of.dotted if method.method_of is not None else ""
+        for cls in self.ask.project.family(owner):
+            for each in methods(cls):
+                text = f"{each.self_name}.{attr}"
+                if each.name == "__init__" and text in self._texts(each) and self._is_constructed(owner, attr):
+                    body = each.node.body if isinstance(each.node, ast.FunctionDef) else ()
+                    yield from (self._asked(each.file, test, text) for test, truth in _asserted(body) if truth)
+
+    def _is_constructed(self, cls: str, attr: str) -> bool:
+        """Whether constructors alone set an attribute."""
+        return all(each.scope.name == "__init__" for each in self.stores(cls, attr))
+
+    def _texts(self, function: Scope) -> frozenset[str]:
+        """The texts of what a function tests for a class."""
+        found = self._tested.get(function)
+        if found is None:
+            calls = (call for call in function.calls if isinstance(call.func, ast.Name) and call.args)
+            tested = (dotted(call.args[0]) for call in calls if getattr(call.func, "id", "") == "isinstance")
+            found = self._tested[function] = frozenset(tested)
+        return found
+
+    def _asked(self, facts: FileFacts, test: ast.expr, text: str) -> Sequence[str]:
+        """The classes of the project of one of which an object is where a test holds; none for another test."""
+        match test:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[tested, asked]) if dotted(tested) == text:
+                kinds = asked.elts if isinstance(asked, ast.Tuple) else [asked]
+                names = [self.ask.project.qualified(facts, each) or "" for each in kinds]
+                return names if all(name in self.ask.project.classes for name in names) else ()
+            case ast.BoolOp(op=ast.Or(), values=parts):
+                found = [self._asked(facts, part, text) for part in parts]
+                return [name for each in found for name in each] if all(found) else ()
+        return ()
+
+    def _is_same(self, facts: FileFacts, test: ast.expr, base: ast.Name, node: ast.expr) -> bool:
+        """Whether a test is about the object that is read later: nothing between them binds the name or attribute."""
+        tested = [part for part in walk(test) if isinstance(part, ast.Name) and part.id == base.id]
+        if not all(is_same(self.ask.project, facts, each, base) for each in tested):
+            return False
+        function = facts.scope_of(node).function
+        owner = function.owner
+        if base is node or owner is None or not isinstance(node, ast.Attribute):
+            return base is node
+        stored = (each for each in self.stores(owner.dotted, node.attr) if each.scope is function)
+        return all(getattr(each.binding.stmt, "lineno", test.lineno) < test.lineno for each in stored)
+
+    def _within(self, value: Value, classes: Sequence[str]) -> Value:
+        """Return what an object is that is of one of some classes, too; as before where it can be of none."""
+        kept: dict[str, None] = {}
+        for name in value.name.split("|"):
+            if not self._line(name).isdisjoint(classes):
+                kept[name] = None
+            elif value.derived:
+                below = [each.dotted for each in self.ask.project.descendants(name)]
+                both = [each for each in below if not self._line(each).isdisjoint(classes)]
+                kept.update(dict.fromkeys(each for each in both if self._line(each).isdisjoint({*both} - {each})))
+        if not kept or not classes or [*kept] == value.name.split("|"):
+            return value
+        return join(self.ask.instance(name, derived=value.derived) for name in kept) or value
+
+    def _line(self, cls: str) -> frozenset[str]:
+        return frozenset((cls, *self.ask.project.ancestry(cls)))
+
+
+def _before(facts: FileFacts, node: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions that hold where a node is read, with their truth values."""
+    yield from arms(facts, node)
+    yield from left_before(facts, node)
+    for child, parent in facts.climb(node, *OUTSIDE):
+        if isinstance(parent, ast.BoolOp) and isinstance(child, ast.expr):
+            for part in parent.values[: parent.values.index(child)]:
+                yield from conjuncts(part, isinstance(parent.op, ast.And))
+    for block, place in facts.blocks(node):
+        yield from _asserted(block[:place])
+
+
+def _asserted(block: Iterable[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
+    """The conditions without which a statement of a block raises."""
+    for stmt in block:
+        if isinstance(stmt, ast.Assert):
+            yield from conjuncts(stmt.test, truth=True)
