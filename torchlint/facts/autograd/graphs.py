@@ -27,9 +27,9 @@ from torchlint.facts.code.tree import arguments_of, forms_of
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.dataflow.untaken import ALL_RUN, Untaken, UntakenArms
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
-from torchlint.facts.values.untaken import ALL_RUN, Untaken, UntakenArms
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, last_names
@@ -119,7 +119,7 @@ class Graphs(Fact):
         A function that is called where arms are left out is given what is computed without these.
         """
         caller = self.graph.caller(function, call)
-        untaken = self.arms.of(function, caller)
+        untaken = self.arms.of(function, caller, self.values)
         if caller is None or not (untaken.nodes or self._entered.function):
             return self._solver.ask(function)
         given = (

@@ -302,10 +302,10 @@ class _Resolver:
                     break
             return True
         receiver = self.values.of(facts, func.value)
+        if self._is_open(receiver) or (not receiver.known and self._bound_each(facts, call, func)):
+            return not receiver.known
         if receiver.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and receiver.name:
             return self._bound(facts, call, receiver, func.attr) or self._called_each(facts, call, func)
-        if not receiver.known and self._bound_each(facts, call, func):
-            return True
         return receiver.known and receiver.kind is not Kind.ENV
 
     def _bound_each(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:

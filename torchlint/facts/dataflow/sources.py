@@ -16,8 +16,8 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import handed_on
 from torchlint.facts.code.tree import forms_of
 from torchlint.facts.dataflow.spots import INSIDE, FollowedCall, Key, Label, Spot, key_of, picked
+from torchlint.facts.dataflow.untaken import Untaken, UntakenArms
 from torchlint.facts.values.signatures import starred
-from torchlint.facts.values.untaken import UntakenArms
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names
@@ -52,7 +52,9 @@ class Sources(Fact):
         """Yield the sources of a spot's value; nothing if the expression makes it or may be anything."""
         match spot.node:
             case ast.Name() as node:
-                for binding in self.project.reaching(spot.facts, node).bindings:
+                bindings = self.project.reaching(spot.facts, node).bindings
+                untaken = self._untaken(spot.facts.scope_of(node).function, spot.calls[-1].call if spot.calls else None)
+                for binding in untaken.seen(spot.facts, node, bindings) if untaken.nodes else bindings:
                     yield from self.bound(spot, spot.facts, binding)
                 yield from self._added(spot, spot.facts.scope_of(node).function, node.id)
             case ast.Attribute() as node:
@@ -72,6 +74,11 @@ class Sources(Fact):
                 yield spot.at(operand)
             case _ if spot.path:
                 yield from self._parts(spot)
+
+    def _untaken(self, function: Scope, call: ast.Call | None) -> Untaken:
+        """The arms of a function that the call leaves out through which a value was followed into it."""
+        caller = self.graph.caller(function, call) if call is not None else None
+        return self.arms.of(function, caller, self.values)
 
     # names and attributes -------------------------------------------------------------------------------------------
 
@@ -230,7 +237,7 @@ class Sources(Fact):
         if isinstance(function.node, ast.Lambda):
             values = [function.node.body]
         else:
-            left = self.arms.of(function, self.graph.caller(function, call))
+            left = self._untaken(function, call)
             values = [each.value for each in function.returns if each.value and not left.holds(function.file, each)]
         if not known or not values:
             yield function

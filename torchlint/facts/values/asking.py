@@ -12,6 +12,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import NotYetError, Solver
+from torchlint.facts.dataflow.untaken import UntakenArms
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.join import join, summed
@@ -46,12 +47,14 @@ class Ask:
     guesses: bool = True
     guessed: bool = False
     annotations: Annotations = field(init=False)
+    arms: UntakenArms = field(init=False)
     _linked: LinkedCalls = field(init=False)
     _given: dict[str, list[tuple[str, str]]] | None = None
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 
     def __post_init__(self) -> None:
         self.annotations = Annotations(self.project, self.promised_instance)
+        self.arms = UntakenArms(self.project)
         self._linked = LinkedCalls(self.project, self.callers)
 
     def value(self, facts: FileFacts, node: ast.expr) -> Value | None:

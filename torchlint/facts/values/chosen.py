@@ -10,16 +10,18 @@ import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlint.facts.code.callers import Caller, passed
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts, constant_of
 from torchlint.facts.values.signatures import starred
-from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Kind
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.values import Values
 
 
 def _same(one: object, other: object) -> bool:
@@ -55,13 +57,16 @@ class Choice:
     truth: bool
     kind: Kind | None = None
 
-    def allows(self, caller: Caller, values: Values) -> bool:
-        """Return whether a call may lead to the code: its argument is unknown, or makes the test come out so."""
+    def allows(self, caller: Caller, values: Values | None) -> bool:
+        """Return whether a call may lead to the code: its argument is unknown, or makes the test come out so.
+
+        Without values, types are unknown.
+        """
         given = passed(self.scope, self.name, caller)
         if given is None and starred(caller.call):
             return True
         if self.kind is not None:
-            kind = values.of(caller.facts, given).kind if given is not None else Kind.UNKNOWN
+            kind = values.of(caller.facts, given).kind if given is not None and values else Kind.UNKNOWN
             return kind is Kind.UNKNOWN or (kind is self.kind) is self.truth
         known = constant_of(given or self.default)
         return known is None or holds(self.test, known.value) is not (not self.truth)

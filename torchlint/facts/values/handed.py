@@ -7,16 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller, passed, passing
+from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
+from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
+_OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE})
 _VIEWS = method_names("torch.Tensor torch", shapes=True)
 _MAPPING = function_names(maps="leaves")
 _ELEMENTS = method_names("torch.Tensor torch", elements="all", casts=False, shapes=False)
@@ -40,7 +43,7 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     A parameter is on the host only if it is in all calls, so a helper that many share would forget where each one's
     tensors lie. Here the returns are followed through names, views and arithmetic to the arguments of this call.
     """
-    result = ask.solver.ask(function)
+    result = _by_arms(ask, function, caller, ask.solver.ask(function))
     name = _given_back(ask.project, function) if result == UNKNOWN else ""
     if name and (given_to := passed(function, name, caller)):
         argument = ask.value(caller.facts, given_to)
@@ -66,6 +69,22 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     ]
     known = [item for item in items if item is not None]
     return replace(result, items=tuple(known)) if len(known) == len(items) else None
+
+
+def _by_arms(ask: Ask, function: Scope, caller: Caller, result: Value | None) -> Value | None:
+    """What a function gives to a call whose literals choose among its arms: ``make("critic")`` makes no actor."""
+    plain = result is not None and result.kind in _OBJECTS and not function.yields
+    if not plain or not keeps_result(ask.project, function):
+        return result
+    untaken = ask.arms.of(function, caller, None)
+    if not untaken.nodes:
+        return result
+    file, given = function.file, list[Value | None]()
+    for node in (each for each in function.results if not untaken.holds(function.file, each)):
+        seen = untaken.bindings(ask.project, file, node) if isinstance(node, ast.Name) else ()
+        given.append(ask.bound(file, seen) if seen else ask.value(file, node))
+    found = joined(ask.project, given) if given else result
+    return found if found is None or found.known else result
 
 
 def _placed(ask: Ask, function: Scope, caller: Caller, result: Value, given: Sequence[ast.expr]) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller
@@ -14,8 +14,10 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.chosen import Choice, choices
-from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.values import Values
 
 
 class Untaken(NamedTuple):
@@ -27,6 +29,10 @@ class Untaken(NamedTuple):
     def holds(self, facts: FileFacts, node: ast.AST) -> bool:
         """Return whether a node is in what the call does not run."""
         return node in self.nodes or any(above in self.nodes for above in facts.ancestors(node))
+
+    def bindings(self, project: Project, facts: FileFacts, node: ast.Name) -> Sequence[Binding]:
+        """Return the bindings that a read of a name may see in the call."""
+        return self.seen(facts, node, project.reaching(facts, node).bindings)
 
     def seen(self, facts: FileFacts, node: ast.AST, bindings: Sequence[Binding]) -> Sequence[Binding]:
         """Return the bindings of a name that a read of it may see in the call, all of them where none is left."""
@@ -55,15 +61,14 @@ class UntakenArms(Fact):
     """Answers which arms of a function a call leaves out, with a memory."""
 
     project: Project
-    values: Values
     _arms: dict[Scope, list[_Arm]] = field(default_factory=dict)
 
-    def of(self, function: Scope, caller: Caller | None) -> Untaken:
-        """Return what a call does not run of a function that it reaches."""
+    def of(self, function: Scope, caller: Caller | None, values: Values | None) -> Untaken:
+        """Return what a call does not run of a function that it reaches; without values by its literals alone."""
         if function not in self._arms:
             self._arms[function] = list(self._chosen(function))
         arms = self._arms[function] if caller is not None else ()
-        left = [arm for arm in arms if caller is not None and not arm.choice.allows(caller, self.values)]
+        left = [arm for arm in arms if caller is not None and not arm.choice.allows(caller, values)]
         if not left:
             return ALL_RUN
         taken = (node for arm in left for node in arm.other)
