@@ -103,6 +103,15 @@ def _passes_on(function: Scope, name: str, caller: Caller, home: Scope) -> bool:
     )
 
 
+def fields_of(project: Project, cls: str) -> Iterator[str]:
+    """Yield the annotated fields of a class and its bases, in the order of the constructor."""
+    for scope in reversed(list(project.family(cls))):
+        assert isinstance(scope.node, ast.ClassDef)
+        for stmt in scope.node.body:
+            if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
+                yield stmt.target.id
+
+
 def hides_default(function: Scope, names: Sequence[str]) -> bool:
     """Return whether a partial fills a parameter by name that has a default, which the call alone seems to leave."""
     bound = (binding for name in names for binding in function.bindings.get(name, ()))

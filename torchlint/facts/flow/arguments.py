@@ -7,12 +7,13 @@ import re
 from dataclasses import replace
 
 from torchlint.facts.autograd.layers import is_kept_layer
+from torchlint.facts.code.callers import fields_of
 from torchlint.facts.code.model import is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.relaying import handed_on
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
-from torchlint.facts.flow.store import Ground, fields_of
+from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, function_names, method_names
 from torchlint.models.protocols import logging_method, logs, named

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
+from torchlint.facts.code.callers import fields_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts, Scope
@@ -19,7 +20,7 @@ from torchlint.facts.flow.arguments import CallContexts
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.data import Data
 from torchlint.facts.flow.gradients import GraphCarrier
-from torchlint.facts.flow.store import Ground, fields_of
+from torchlint.facts.flow.store import Ground
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.phases import UPDATE
 from torchlint.facts.values.values import Values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller, passed, stores_of
@@ -383,15 +383,6 @@ def _parameter(function: Scope, place: Key, skip: int, path: tuple[Key, ...]) ->
     if place in function.params:
         return str(place), path
     return (args.kwarg.arg, (place, *path)) if args.kwarg is not None and place is not None else None
-
-
-def fields_of(project: Project, cls: str) -> Iterator[str]:
-    """Yield the annotated fields of a class and its bases, in the order of the constructor."""
-    for scope in reversed(list(project.family(cls))):
-        assert isinstance(scope.node, ast.ClassDef)
-        for stmt in scope.node.body:
-            if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
-                yield stmt.target.id
 
 
 def _is_called(facts: FileFacts, read: ast.expr) -> bool:

@@ -17,6 +17,7 @@ from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.constructors import builds_on_base, replaces, runs_base
 from torchlint.facts.values.containers import displayed
 from torchlint.facts.values.contents import Contents
+from torchlint.facts.values.data_fields import DataFields
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
 from torchlint.facts.values.narrowed import Narrowed
 from torchlint.facts.values.tensors import tensor_attribute
@@ -40,11 +41,13 @@ class Attributes:
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
     contents: Contents = field(init=False)
     narrowed: Narrowed = field(init=False)
+    _fields: DataFields = field(init=False)
     _options: options.ParsedOptions = field(init=False)
 
     def __post_init__(self) -> None:
         self._options = options.ParsedOptions(self.ask)
         self.contents = Contents(self.ask)
+        self._fields = DataFields(self.ask)
         self.narrowed = Narrowed(self.ask, self._stores)
 
     def of(self, source: Value, attr: str) -> Value | None:
@@ -109,6 +112,7 @@ class Attributes:
             return promised  # any module at all is less than what the code asks of it
         if not result.known and (name in self._optimised(cls) or self._optimised_below(name, stores)):
             return _MODULE
+        result = self._fields.placed(cls, name, stores, result)
         if result.kind in (Kind.LIST, Kind.DICT, Kind.MODULE):
             grown = self.contents.of_attribute(cls, name, result)
             told = result.kind is Kind.DICT and any(store.binding.annotation is not None for store in stores)
