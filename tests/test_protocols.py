@@ -171,6 +171,8 @@ def test_a_name_alone_means_a_framework_only_where_no_other_project_has_it() -> 
 def test_modules_of_frameworks() -> None:
     assert is_external_module("stable_baselines3.common.policies.BasePolicy")
     assert is_external_module("torchrl.objectives.SACLoss")
+    assert is_external_module("torch.nn.modules.loss._Loss")
+    assert not is_external_module("torch.nn.modules.utils._pair")
     assert not is_external_module("pydantic.BaseModel")
     assert not is_external_module("stable_baselines3.common.callbacks.BaseCallback")
 

@@ -55,6 +55,6 @@ def _peeled(names: Collection[str], needs: Bases, needed: Bases) -> list[str]:
 def is_external_module(name: str) -> bool:
     """Return whether a class outside the project is known to be an ``nn.Module``."""
     if name.startswith(("torch.nn.modules.", "torch.nn.")):
-        last = name.rpartition(".")[2]
+        last = name.rpartition(".")[2].removeprefix("_")  # ``_Loss`` is the base of all losses
         return last[:1].isupper() and last not in ("Parameter", "ParameterList", "ParameterDict")
     return name.endswith(".Module") or protocols.is_module(name)
