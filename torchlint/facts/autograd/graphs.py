@@ -157,7 +157,7 @@ class Graphs(Fact):
         value = self.values.of(facts, node)
         if value.kind in _NO_GRAPH or (value.kind is Kind.TENSOR and value.dtype in _INTEGERS):
             return Graph.NONE
-        if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp)) and self.modes.inside(facts, node) is Mode.OFF:
+        if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp)) and self._is_quiet(facts, node):
             return Graph.NONE
         return self._expression(facts, node)
 
@@ -407,7 +407,13 @@ class Graphs(Fact):
         return self.values.of(facts, node.func).kind is Kind.MODULE and self.networks.target(facts, node.func)
 
     def _off(self, facts: FileFacts, node: ast.AST) -> bool:
-        return self.modes.at(facts, node) is Mode.OFF
+        return self.modes.at(facts, node) is Mode.OFF or self._is_quiet(facts, node)
+
+    def _is_quiet(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether the function around a node stops recording there, in the call that is asked about."""
+        mode, untaken = self.modes.inside(facts, node), self._entered.untaken
+        chosen = mode is Mode.UNKNOWN and bool(untaken.nodes)
+        return mode is Mode.OFF or (chosen and self.modes.is_off(facts, node, untaken))
 
     def _network(self, facts: FileFacts, func: ast.expr, node: ast.Call, given: Sequence[ast.expr]) -> Graph | None:
         """The result of a module: its parameters ask for gradients, or what it is given is part of a graph."""

@@ -13,6 +13,7 @@ from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import arguments_of, walk
+from torchlint.facts.dataflow.untaken import Untaken
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.late import dataclass
 from torchlint.models import function_names, names
@@ -112,6 +113,27 @@ class Modes(Fact):
         return next((mode for mode in modes if mode is not None), None)
 
     # guards ---------------------------------------------------------------------------------------------------------
+
+    def is_off(self, facts: FileFacts, node: ast.AST, untaken: Untaken) -> bool:
+        """Return whether a guard around a node in its function stops recording in a call that leaves some arms out."""
+        for child, above in facts.climb(node, *_FUNCTIONS):
+            if isinstance(above, _WITH) and isinstance(child, ast.stmt):
+                found = self._first(self._chosen(facts, item.context_expr, untaken) for item in reversed(above.items))
+                if found is not None:
+                    return found is Mode.OFF
+        return False
+
+    def _chosen(self, facts: FileFacts, node: ast.expr, untaken: Untaken) -> Mode | None:
+        """The mode that a guard sets in such a call."""
+        if isinstance(node, ast.Name):
+            bound = untaken.bindings(self.project, facts, node)
+            node = bound[0].value if len(bound) == 1 and bound[0].value is not None and not bound[0].path else node
+        if isinstance(node, ast.IfExp):
+            left = [part for part in (node.body, node.orelse) if part not in untaken.nodes]
+            return self.of_guard(facts, left[0]) if len(left) == 1 else Mode.UNKNOWN
+        if isinstance(node, ast.Call) and node.args and node.args[0] in untaken.nodes:
+            return Mode.OFF if self._name(facts, node.func) in _SWITCH else Mode.UNKNOWN
+        return self.of_guard(facts, node)
 
     def _name(self, facts: FileFacts, node: ast.AST) -> str:
         return self.project.qualified(facts, node) or ""

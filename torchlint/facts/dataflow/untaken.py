@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Untaken(NamedTuple):
-    """What a call does not run of a function, and the statements of the arms that it runs in their place."""
+    """What a call does not run of a function, and the statements of the arms that it runs in their place.
+
+    Also the flags of guards that it switches off: ``with set_grad_enabled(train)``.
+    """
 
     nodes: frozenset[ast.AST] = frozenset()
     taken: frozenset[ast.AST] = frozenset()
@@ -78,11 +81,22 @@ class UntakenArms(Fact):
         """The arms of a function that tests of its parameters choose."""
         facts = function.file
         for node in walk(function.node):
-            if isinstance(node, (ast.If, ast.IfExp)) and facts.scope_of(node).function is function:
-                for truth in (True, False):
-                    arm, other = _arms(facts, node, truth)
-                    for choice in choices(self.project, facts, node.test, truth):
-                        yield _Arm(choice, arm, other)
+            if not isinstance(node, (ast.If, ast.IfExp, ast.withitem)) or facts.scope_of(node).function is not function:
+                continue
+            if isinstance(node, ast.withitem):
+                yield from self._switched(facts, node.context_expr)
+                continue
+            for truth in (True, False):
+                arm, other = _arms(facts, node, truth)
+                for choice in choices(self.project, facts, node.test, truth):
+                    yield _Arm(choice, arm, other)
+
+    def _switched(self, facts: FileFacts, guard: ast.expr) -> Iterator[_Arm]:
+        """The flag of a guard that a parameter switches off: ``with set_grad_enabled(train)``."""
+        match guard:
+            case ast.Call(args=[flag], keywords=[]):
+                for choice in choices(self.project, facts, flag, truth=True):
+                    yield _Arm(choice, [flag], ())
 
 
 def _arms(facts: FileFacts, node: ast.If | ast.IfExp, truth: bool) -> tuple[Sequence[ast.AST], Sequence[ast.stmt]]:
