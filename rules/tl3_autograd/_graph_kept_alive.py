@@ -73,6 +73,7 @@ def chains(site: Site, node: cst.CSTNode) -> bool:
 def lives_for_a_call(site: Site, node: cst.CSTNode) -> bool:
     """Return whether a list is made and filled within one step or update, and then handed out: actions of all agents.
 
+    Also what is made of the list: ``return torch.cat(outputs)`` keeps the graphs of all of them anyway.
     What it holds is gone with the next call, unless the caller keeps it; of a run without a graph's use TL302 tells.
     """
     twin = site.expression(node)
@@ -87,6 +88,7 @@ def lives_for_a_call(site: Site, node: cst.CSTNode) -> bool:
     adding = next((part for part in site.file.ancestors(twin) if isinstance(part, ast.Call)), None)
     listed = adding.func.value if adding is not None and isinstance(adding.func, ast.Attribute) else None
     handed = isinstance(listed, ast.Name) and listed.id in names
+    handed = handed or site.fact(Autograd).is_given_back(site.file, twin)
     return function.kind == "function" and handed and not any(loop in each for loop in loops for each in rounds)
 
 

@@ -105,6 +105,10 @@ class Autograd(Fact):
             apart=self._apart(facts, call),
         )
 
+    def is_given_back(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether the graph of what a function gives back is computed from an expression in it."""
+        return node in self._given_back(facts.scope_of(node).function)
+
     def _given_back(self, scope: Scope) -> frozenset[ast.AST]:
         """All that the graph of what a function returns or yields is computed from in the function itself."""
         found = self._handed.get(scope)
