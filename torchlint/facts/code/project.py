@@ -24,6 +24,8 @@ from torchlint.models import Models
 # Classes of which it is asked one by one whether they derive from another, before all that derive from it are found.
 _FEW = 8
 _QUOTED = regex(rb"""(["'])([\w\x80-\xff]+)(?=\1)""")
+# Decorators of functions that store into a property or delete it: ``@rate.setter``.
+_CHANGES_PROPERTY = frozenset({"setter", "deleter"})
 
 
 @dataclass(eq=False, slots=True)
@@ -232,9 +234,9 @@ class Project(Fact):
         if name not in self.methods:
             return None
         for scope in self._before_modules(cls) if name == "__call__" else self.family(cls):
-            for binding in reversed(scope.bindings.get(name, ())):
-                if binding.how is Bind.FUNCTION and binding.scope is not None:
-                    return binding.scope
+            for method in map(_function, reversed(scope.bindings.get(name, ()))):
+                if method is not None:
+                    return method
         return None
 
     def _before_modules(self, name: str) -> Iterator[Scope]:
@@ -254,7 +256,7 @@ class Project(Fact):
             found = self._overrides[cls, name] = ()
         if found is None:
             bindings = (binding for child in self.descendants(cls) for binding in child.bindings.get(name, ()))
-            scopes = [binding.scope for binding in bindings if binding.how is Bind.FUNCTION]
+            scopes = map(_function, bindings)
             found = self._overrides[cls, name] = tuple(scope for scope in scopes if scope is not None)
         return found
 
@@ -411,6 +413,13 @@ class Project(Fact):
 
 _BUILTINS = frozenset(dir(builtins))
 _PLAIN_BASES = ("builtins.", "typing.", "abc.")
+
+
+def _function(binding: Binding) -> Scope | None:
+    """The function that a binding gives an attribute of objects; what sets a property is none that is read."""
+    if binding.how is not Bind.FUNCTION or binding.scope is None:
+        return None
+    return binding.scope if _CHANGES_PROPERTY.isdisjoint(binding.scope.decorator_names) else None
 
 
 def _is_none(binding: Binding) -> bool:
