@@ -611,6 +611,25 @@ def test_files_that_only_show_are_cold(name: str) -> None:
     assert frequencies({name: AGENT}) == {"A": O, "B": O}
 
 
+LEARNER = AGENT.replace("while True:", "def learn():\n    loss(batch).backward()\n\nwhile True:\n    learn()")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("dqn_test.py", LEARNER, S),
+        ("dqn_test.py", LEARNER + "\ndef test(x):\n    show(x)\n", S),
+        ("dqn_test.py", LEARNER + "\ndef test_agent():\n    act(1)\n", O),
+        ("dqn_test.py", LEARNER + "\nclass TestAgent:\n    pass\n", O),
+        ("dqn_test.py", AGENT, O),
+        ("plot_test.py", LEARNER, O),
+        ("demos/dqn_test.py", LEARNER, O),
+    ],
+)
+def test_a_program_that_learns_may_be_called_a_test(name: str, text: str, expected: Frequency) -> None:
+    assert frequencies({name: text})["A"] is expected
+
+
 @pytest.mark.parametrize("name", ["tests/run.py", "test_agent.py", "a/test/run.py", "conftest.py", "test.py"])
 def test_tests_are_read_for_their_syntax_alone(name: str) -> None:
     assert parse({name: source_of(name, AGENT)}) == ([], {})

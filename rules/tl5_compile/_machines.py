@@ -46,7 +46,7 @@ class Machines(Fact):
         Of several in one function only the first counts.
         """
         compilation = self.compilations.at(node)
-        if compilation is None or cold_file(compilation.facts.path) or not self._is_first(compilation):
+        if compilation is None or cold_file(compilation.facts) or not self._is_first(compilation):
             return False
         if not self._elsewhere(compilation.facts):
             return False

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from torchlint.facts.code.model import LOOPS, Scope
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -17,6 +17,8 @@ _COLD_PLACE = Word("file or folder of cold code")
 # A folder of this name may hold the programs that reproduce results; a file of this name times something.
 _COLD_FILE = Word("file of measurements")
 _COLD_NAME = Word("cold function")
+_TEST = Word("test function or class")
+_CALLED_A_TEST = frozenset({("test", True)})
 # What is saved in memory, of a step; names of calls that put something on disk all the same.
 _KEEPS = Word("keeping of a step")
 _WRITES = Word("writing to disk")
@@ -35,12 +37,26 @@ def is_test(path: str) -> bool:
     return name.startswith("test_") or name in ("conftest.py", "test.py") or bool({"test", "tests"} & set(folders))
 
 
+def cold_file(facts: FileFacts) -> bool:
+    """Return whether a file is a test, a demo, a plot or a profiling script, by its name and folders.
+
+    A program may be called a test as well, ``dqn_test.py``: one that learns and defines no test.
+    """
+    words = _cold_words(facts.path)
+    return bool(words) and not (words == _CALLED_A_TEST and facts.learns and not _tests(facts))
+
+
 @lru_cache(maxsize=16384)
-def cold_file(path: str) -> bool:
-    """Return whether a file is a test, a demo, a plot or a profiling script, by its name and folders."""
+def _cold_words(path: str) -> frozenset[tuple[str, bool]]:
+    """The words of a path that name cold code, and whether each is of the file's own name."""
     *folders, name = (_words(part.removesuffix(".py")) for part in PurePosixPath(path).parts)
-    words = [word for part in (*folders, name) for word in part]
-    return any(map(_COLD_PLACE.fits, words)) or any(map(_COLD_FILE.fits, name))
+    above = {(word, False) for part in folders for word in part if _COLD_PLACE.fits(word)}
+    return frozenset(above | {(word, True) for word in name if _COLD_PLACE.fits(word) or _COLD_FILE.fits(word)})
+
+
+def _tests(facts: FileFacts) -> bool:
+    """Whether a file defines tests, as functions or as a class."""
+    return any(_TEST.fits(name) for name in facts.top.bindings if facts.defines(name))
 
 
 def _words(part: str) -> list[str]:

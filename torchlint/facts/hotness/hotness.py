@@ -274,7 +274,7 @@ class Heat(Fact):
         return self.observed.often(scope) is None and self._seems_cold(scope)
 
     def _seems_cold(self, scope: Scope) -> bool:
-        return cold_file(scope.file.path) or cold_function(self.project, scope)
+        return cold_file(scope.file) or cold_function(self.project, scope)
 
     # edges ----------------------------------------------------------------------------------------------------------
 

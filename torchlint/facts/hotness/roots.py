@@ -132,12 +132,12 @@ def _found_roots(
         roots.given.setdefault(scope, entry)
     roots.protocols = dict(roots.given)
     for facts in files:
-        if not cold_file(facts.path):
+        if not cold_file(facts):
             begun = _begun(facts, graph, values, roots.exempt)
             roots.begun[facts] = [each for each in begun if not live.is_dead(each[0])]
     found = [each for facts in project.files.values() for each in roots.begun.get(facts, ())]
     stepped = [(scope, call) for scope, call, kind in found if kind == STEP]
-    found += [(scope, call, STEP) for scope, call in answers(project, stepped) if not cold_file(scope.file.path)]
+    found += [(scope, call, STEP) for scope, call in answers(project, stepped) if not cold_file(scope.file)]
     stepping: dict[Scope, list[ast.AST]] = {}
     for scope, call, kind in found:
         if kind == STEP:
@@ -233,7 +233,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         rounds = {home for where, node, home in entrances if kind == STEP and enclosing_loop(where, node, home)}
         for where, node, home in entrances:
             above = receivers.above(node, home, cls)
-            if above is None or cold_file(where.path):
+            if above is None or cold_file(where):
                 continue
             if home in rounds and enclosing_loop(where, node, home) is None:
                 roots.exempt[node] = BEFORE_LOOP
@@ -330,7 +330,7 @@ def _gated(guards: Guards, facts: FileFacts, node: ast.AST) -> bool:
 def _protocols(project: Project, roots: Roots, live: Live) -> None:
     hidden = project.names.hidden & project.unused()
     for cls in project.classes.values():
-        if cold_file(cls.file.path) or cls.file.path in hidden or live.is_dead(cls):
+        if cold_file(cls.file) or cls.file.path in hidden or live.is_dead(cls):
             continue
         known = [*filter(None, map(entry_points, project.ancestry(cls.dotted))), environments.entry_of(project, cls)]
         for entries in known:

@@ -44,7 +44,7 @@ def find_rounds(
     rounds = RolloutRounds(set(), set())
     reading = _Reading(project, graph, guards)
     for facts in project.files.values():
-        if cold_file(facts.path) or _reads_only(PurePosixPath(facts.path).stem) or facts.path in project.unused():
+        if cold_file(facts) or _reads_only(PurePosixPath(facts.path).stem) or facts.path in project.unused():
             continue
         making = [(scope, place) for scope in facts.scopes for place in _generations(scope)]
         if making and any(map(_LEARNED.fits, (PurePosixPath(facts.path).stem, *names_in(facts.top.node)))):
@@ -173,10 +173,9 @@ class _Reading:
 
 
 def _is_cold(project: Project, function: Scope) -> bool:
-    path = function.file.path
-    if cold_file(path) or cold_function(project, function):
+    if cold_file(function.file) or cold_function(project, function):
         return True
-    return any(map(_reads_only, (PurePosixPath(path).stem, *function.qualname.split("."))))
+    return any(map(_reads_only, (PurePosixPath(function.file.path).stem, *function.qualname.split("."))))
 
 
 def _reads_only(name: str) -> bool:

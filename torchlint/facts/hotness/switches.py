@@ -36,7 +36,7 @@ class Switches(Fact):
 
         False in tests, demos and profiling scripts, and in functions that nothing is known to call.
         """
-        if cold_file(facts.path):
+        if cold_file(facts):
             return False
         scope = facts.scope_of(node).function
         return not self._conditional(facts, node, scope) and self._entered(scope)

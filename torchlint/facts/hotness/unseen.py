@@ -22,13 +22,13 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     idle = project.unused()
     mentioned = set(graph.built)
     for facts in project.files.values():
-        if not cold_file(facts.path):
+        if not cold_file(facts):
             mentioned.update(filter(project.classes.__contains__, _imported(project, facts)))
     used = set(mentioned)
     for name in mentioned:
         used.update(project.ancestry(name))
     for name, cls in project.classes.items():
-        if cold_file(cls.file.path) or not project.is_module(name):
+        if cold_file(cls.file) or not project.is_module(name):
             continue
         if (name in used and cls.file.path not in idle) or exported(project, cls):
             for binding in cls.bindings.get("forward", ()):

@@ -220,7 +220,7 @@ def _cold(heat: Heat, scope: Scope) -> str:
         return f"{name} is cold by your settings"
     if heat.observed.never(scope):
         return f"{name} never ran in the profile"
-    if cold_file(scope.file.path):
+    if cold_file(scope.file):
         return f"{scope.file.path} is a test, a demo, a plot or a profiling script by its name"
     if {"cache", "lru_cache", "cached_property"}.intersection(scope.decorator_names):
         return f"{name} keeps its results, so it runs once for each set of arguments"
