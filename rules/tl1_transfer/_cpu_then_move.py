@@ -12,17 +12,20 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import HANDING
-from torchlint.facts.code.tree import forms_of, receiver_of, walk
+from torchlint.facts.code.tree import arguments_of, forms_of, receiver_of, walk
 from torchlint.facts.state.sequel import Sequel, is_move, is_target
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
-from torchlint.rule import Kind, Value
+from torchlint.rule import Device, Kind, Value
 from torchlint.rule.convert import is_view
 from torchlint.rule.site import Link, Site
 
 _MOVING = method_names(moves="given") | method_names(moves="device")
 _KEEPING = method_names("torch.Tensor torch", elements="all", shapes=False)
+# What names a place as an argument of ``to``.
+_PLACES = frozenset({Kind.DEVICE, Kind.TENSOR})
+_ACCELERATORS = frozenset({Device.CUDA, Device.EITHER})
 _MERGING = frozenset({"update", "setdefault"})
 _PATTERNS = function_names("torch", makes="pattern")
 FILLING = frozenset({"fill_", "zero_"})
@@ -111,18 +114,40 @@ def _is_on_device(node: ast.expr) -> bool:
 def moved_by_helper(site: Site, node: cst.CSTNode) -> str | None:
     """Return the function that a fresh tensor is handed to, and that only moves it: ``to_cuda``; else ``None``.
 
-    Also the method that moves what a function gives on as it is: ``cuda`` of ``Variable(torch.zeros(4)).cuda()``.
+    Also the method that moves what a function gives on as it is: ``cuda`` of ``Variable(torch.zeros(4)).cuda()``, and
+    what is computed with numbers at once: ``to`` of ``(torch.ones(4) * 0.5).to(device)``.
     """
     twin = site.expression(node)
     if twin is None:
         return None
+    made, twin = twin, _computed(site, twin)
+    if made is not twin and (moved := _moved_on(site, twin)):
+        return moved
     call = _handed_to(site.file, twin)
     while call is not None and site.fact(Project).qualified(site.file, call.func) in HANDING:
-        moved = _moved_on(site.file, call)
+        moved = _moved_on(site, call)
         if moved:
             return moved
         call = _handed_to(site.file, call)
     return last_name(call.func) if call is not None and site.fact(Movers).called(call) else None
+
+
+def _computed(site: Site, node: ast.expr) -> ast.expr:
+    """What is computed from a tensor on the CPU and from numbers, as far as one expression goes."""
+    values = site.fact(Values)
+    while values.of(site.file, node).device is Device.CPU:
+        above = site.file.parent.get(node)
+        match above:
+            case ast.UnaryOp(op=ast.USub()):
+                node = above
+            case ast.BinOp(left=left, right=right):
+                other = values.of(site.file, right if left is node else left)
+                if other.kind is not Kind.NUMBER:
+                    break
+                node = above
+            case _:
+                break
+    return node
 
 
 def _handed_to(facts: FileFacts, node: ast.expr) -> ast.Call | None:
@@ -131,13 +156,16 @@ def _handed_to(facts: FileFacts, node: ast.expr) -> ast.Call | None:
     return call if isinstance(call, ast.Call) and call.args[:1] == [node] else None
 
 
-def _moved_on(facts: FileFacts, node: ast.expr) -> str:
-    """The method that moves the value of an expression at once, empty where none does."""
-    func = facts.parent.get(node)
-    if not isinstance(func, ast.Attribute):
+def _moved_on(site: Site, node: ast.expr) -> str:
+    """The method that moves the value of an expression at once to a device, or to where a tensor is; else empty."""
+    func = site.file.parent.get(node)
+    call = site.file.parent.get(func) if isinstance(func, ast.Attribute) else None
+    if not isinstance(func, ast.Attribute) or not isinstance(call, ast.Call) or not is_move(call):
         return ""
-    call = facts.parent.get(func)
-    return func.attr if isinstance(call, ast.Call) and is_move(call) else ""
+    values = site.fact(Values)
+    told = [values.of(site.file, argument) for argument in arguments_of(call)]
+    away = func.attr == "cuda" or any(each.kind in _PLACES or each.device in _ACCELERATORS for each in told)
+    return func.attr if away and values.of(site.file, call).device is not Device.CPU else ""
 
 
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:
@@ -145,11 +173,12 @@ def moved_later(site: Site, node: cst.CSTNode) -> str | None:
 
     ``x = x.to(device)`` or ``return x.to(device)`` right after it, also under an ``if use_cuda:``; also
     ``x = to_device(x)`` with a function that only moves. A function that gives the tensor on as it is may hold it:
-    ``x = Variable(torch.zeros(4))``.
+    ``x = Variable(torch.zeros(4))``. Numbers may be added and multiplied: ``x = torch.ones(4) * 0.5``.
     """
     twin = site.expression(node)
     if twin is None:
         return None
+    twin = _computed(site, twin)
     while (call := _handed_to(site.file, twin)) and site.fact(Project).qualified(site.file, call.func) in HANDING:
         twin = call
     sequel = site.fact(Sequel)

@@ -110,7 +110,8 @@ class CpuThenMove(Rule):
     whose result is moved or cast in the same expression: `.to(device)`, `.cuda()`, `.to(dtype)`, `.float()`, `.long()`,
     `.bool()` and so on, also several in a row and with `.unsqueeze(0)` or `[None]` between them; `linspace` and
     `logspace` that are moved. A move in the next statement that uses the tensor counts too, also under an `if`:
-    `zeros = zeros.cuda()`, `return zeros.cuda()`; no fix is offered there.
+    `zeros = zeros.cuda()`, `return zeros.cuda()`; and a move of what is computed with numbers:
+    `(torch.ones(n) * 0.5).to(device)`. No fix is offered there.
 
     The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`, and so
     does a cast of what was filled with one number, as in `torch.Tensor(1).fill_(index).long()`.
