@@ -621,6 +621,8 @@ LEARNER = AGENT.replace("while True:", "def learn():\n    loss(batch).backward()
         ("dqn_test.py", LEARNER + "\ndef test(x):\n    show(x)\n", S),
         ("dqn_test.py", LEARNER + "\ndef test_agent():\n    act(1)\n", O),
         ("dqn_test.py", LEARNER + "\nclass TestAgent:\n    pass\n", O),
+        ("dqn_test.py", AGENT + "    agent.update(1)\n", S),
+        ("dqn_test.py", "agent.load(path)\n" + AGENT + "    agent.update(1)\n", O),
         ("dqn_test.py", AGENT, O),
         ("plot_test.py", LEARNER, O),
         ("demos/dqn_test.py", LEARNER, O),

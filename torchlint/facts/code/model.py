@@ -284,7 +284,6 @@ class FileFacts:
     handled: dict[Scope, frozenset[str]] = field(default_factory=dict)
     words: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _table: LineTable | None = None
-    _learns: bool | None = None
     _by_class: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
 
     @property
@@ -340,13 +339,6 @@ class FileFacts:
     def top(self) -> Scope:
         """The module's own scope."""
         return self.scopes[0]
-
-    @property
-    def learns(self) -> bool:
-        """Whether any code of the file computes gradients by calling ``backward``."""
-        if self._learns is None:
-            self._learns = any(node.attr == "backward" for node in self.nodes(ast.Attribute))
-        return self._learns
 
     def defines(self, name: str) -> bool:
         """Return whether the file itself defines a function or class of a name."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
-from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.code.naming import last_name, rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.models import Word, last_names
@@ -17,6 +17,8 @@ _COLD_PLACE = Word("file or folder of cold code")
 # A folder of this name may hold the programs that reproduce results; a file of this name times something.
 _COLD_FILE = Word("file of measurements")
 _COLD_NAME = Word("cold function")
+_LEARNING = Word("call that learns")
+_LOADING = Word("call that loads")
 _TEST = Word("test function or class")
 _CALLED_A_TEST = frozenset({("test", True)})
 # What is saved in memory, of a step; names of calls that put something on disk all the same.
@@ -43,7 +45,7 @@ def cold_file(facts: FileFacts) -> bool:
     A program may be called a test as well, ``dqn_test.py``: one that learns and defines no test.
     """
     words = _cold_words(facts.path)
-    return bool(words) and not (words == _CALLED_A_TEST and facts.learns and not _tests(facts))
+    return bool(words) and not (words == _CALLED_A_TEST and not _tests(facts) and _learns(facts))
 
 
 @lru_cache(maxsize=16384)
@@ -57,6 +59,12 @@ def _cold_words(path: str) -> frozenset[tuple[str, bool]]:
 def _tests(facts: FileFacts) -> bool:
     """Whether a file defines tests, as functions or as a class."""
     return any(_TEST.fits(name) for name in facts.top.bindings if facts.defines(name))
+
+
+def _learns(facts: FileFacts) -> bool:
+    """Whether a file computes gradients, or calls what learns and reads back nothing that was learned before."""
+    called = {last_name(call.func) for call in facts.nodes(ast.Call)}
+    return "backward" in called or (any(map(_LEARNING.fits, called)) and not any(map(_LOADING.fits, called)))
 
 
 def _words(part: str) -> list[str]:
