@@ -8,13 +8,13 @@ from torchlint.rule.site import Site
 
 
 def given_with_others(site: Site) -> bool:
-    """Return whether the function around returns results of trained networks too, besides those of the target.
+    """Return whether the function around returns graphs of other things too, besides that of the target.
 
-    Its calls are then no runs of a target network, where the recording could be switched off. A method of a module runs
-    on networks and on their copies.
+    These are of trained networks or not known, so its calls are no runs of a target network alone, where the recording
+    could be switched off. A method of a module runs on networks and on their copies.
     """
     function = site.file.scope_of(site.twin).function
     owner = function.method_of
     if function.kind != "function" or (owner is not None and site.fact(Project).is_module(owner.dotted)):
         return False
-    return bool(site.fact(Graphs).returned([function]) & Graph.TRAINED)
+    return bool(site.fact(Graphs).returned([function]) & (Graph.TRAINED | Graph.OPEN))

@@ -243,7 +243,7 @@ class Graphs(Fact):
         if node.attr in ("data", "grad", "shape", "dtype", "device"):
             return Graph.NONE
         source = self.values.of(facts, node.value)
-        if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION):
+        if source.kind in (Kind.TENSOR, Kind.DISTRIBUTION) or (source.kind is Kind.TUPLE and node.attr == "values"):
             return self._ask(facts, node.value)
         stores = self.sources.stores(facts, node)
         if not stores:
