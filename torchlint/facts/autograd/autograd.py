@@ -127,7 +127,7 @@ class Autograd(Fact):
             if isinstance(node, ast.Name):
                 yield from self.project.reaching(facts, node).operands
                 yield from (value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
-            elif not _ends(node) and not self.values.of(facts, node).is_data:
+            elif not (_ends(node) or self.values.of(facts, node).is_data or self.graphs.of(facts, node) is Graph.NONE):
                 parts = [node.value] if isinstance(node, ast.Subscript) else children(node)  # an index has no graph
                 yield from (part for part in parts if isinstance(part, ast.expr) and not isinstance(part, NESTED))
                 if isinstance(node, ast.Call):
