@@ -24,6 +24,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict, plain
+from torchlint.facts.values.displays import display
 from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows, suggested_for
 from torchlint.facts.values.join import (
     HOST,
@@ -259,12 +260,7 @@ class Values(Fact):
             made = table if table.items else operators.mapping(node, values)
             spread = made is not None and made.keys and None in node.keys
             return (self._ask.guess(made) if self.guesses else Value(Kind.DICT)) if made and spread else made
-        if isinstance(node, ast.Tuple):
-            parts = self._ask.arguments(facts, node.elts)
-            return tuple_of(*parts) if parts is not None else UNKNOWN
-        if any(isinstance(e, ast.Starred) for e in node.elts):
-            return list_of(UNKNOWN)
-        return operators.listed([self._ask.value(facts, e) for e in node.elts])
+        return display(self._ask, facts, node)
 
     def _subscript(self, facts: FileFacts, node: ast.Subscript) -> Value | None:
         source, index = plain(self._ask.known(facts, node.value)), node.slice

@@ -1,0 +1,45 @@
+"""Tuples, lists and sets that are written out, and lists that are records: ``memory.append([state, action, 1.0])``."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.facts.code.model import FileFacts
+from torchlint.facts.values.asking import Ask
+from torchlint.facts.values.join import list_of, tuple_of
+from torchlint.facts.values.operators import listed
+from torchlint.models import Word
+from torchlint.rule import UNKNOWN, Value
+
+_KEEPING = Word("keeping of a record")
+_FEWEST = 3
+"""Lists of two are pairs of the same kind as well, which code changes and extends."""
+
+
+def display(ask: Ask, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple) -> Value | None:
+    """Return the value of a display; ``None`` when nothing is known of the elements of a list yet.
+
+    A list of different things that is handed to what keeps it is taken for the tuple that it might be.
+    """
+    if isinstance(node, ast.Tuple):
+        return _in_order(ask, facts, node)
+    if any(isinstance(element, ast.Starred) for element in node.elts):
+        return list_of(UNKNOWN)
+    found = listed([ask.value(facts, element) for element in node.elts])
+    if not ask.guesses or found is None or found.element.known or not _is_record(ask, facts, node):
+        return found
+    return ask.guess(_in_order(ask, facts, node))
+
+
+def _in_order(ask: Ask, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple) -> Value:
+    parts = ask.arguments(facts, node.elts)
+    return tuple_of(*parts) if parts is not None else UNKNOWN
+
+
+def _is_record(ask: Ask, facts: FileFacts, node: ast.List | ast.Set) -> bool:
+    """Whether a list is written out where a method keeps it, and nothing else can change it."""
+    call = facts.parent.get(node)
+    if not isinstance(node, ast.List) or len(node.elts) < _FEWEST or not isinstance(call, ast.Call):
+        return False
+    keeps = isinstance(call.func, ast.Attribute) and node in call.args and _KEEPING.fits(call.func.attr)
+    return keeps and not (ask.project.qualified(facts, call.func) or "").startswith(("numpy.", "torch."))
