@@ -1210,6 +1210,30 @@ GROWING = {
 }
 
 
+RECORDS = {
+    "a list of different things is kept": (
+        "rows = []\nrows.append([np.ones(3), 1, 'a'])\nfor obs, *_ in rows:\n    show(obs)\n",
+        "ndarray float64 rank 1",
+    ),
+    "a pair may be extended": ("rows = []\nrows.append([np.ones(3), 'a'])\nshow(rows[0][0])\n", "unknown"),
+    "arrays beside numbers": (
+        "rows = []\nrows.append([np.ones(3), 1, 0.5])\nshow(rows[0][0])\n",
+        "ndarray float64 rank 1",
+    ),
+    "a list has a name": ("rows, row = [], [np.ones(3), 1, 'a']\nrows.append(row)\nshow(rows[0][0])\n", "unknown"),
+    "a field is replaced": (
+        "from collections import namedtuple\nStep = namedtuple('Step', 'obs done')\n"
+        "rows = []\nrows.append(Step(np.ones(3), 1))\nrows[-1] = rows[-1]._replace(done=2)\nshow(rows[0].obs)\n",
+        "ndarray float64 rank 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), RECORDS.values(), ids=RECORDS)
+def test_what_is_kept_in_rows(text: str, expected: str) -> None:
+    assert shown(text) == expected
+
+
 @pytest.mark.parametrize("text", GROWING.values(), ids=GROWING)
 def test_a_dict_that_is_filled_from_its_own_elements_is_a_dict(text: str) -> None:
     assert shown(text) == "dict"

@@ -239,7 +239,7 @@ class CallValues:
             given = spaces.env_method(source, func.attr, facts.parent.get(node))
             return given if spaces.returns_arrays(source) else self.ask.guess(given)
         source = plain(source) if func.attr in GIVING else source
-        if source.kind in (Kind.LIST, Kind.DICT, Kind.SIZE):
+        if source.kind in (Kind.LIST, Kind.DICT, Kind.SIZE) or (source.keys and func.attr == "_replace"):
             return container_method(func.attr, source, node, of)
         if source == tensordicts.TENSORDICT:
             return self._tensordict(facts, func.attr, node)

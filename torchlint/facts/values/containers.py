@@ -171,11 +171,15 @@ def named_items(cls: Value, positional: list[Value] | None, call: ast.Call, of: 
 
 
 def container_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
-    """Return the value of ``x.name(...)`` of a list, a dict or a size."""
+    """Return the value of ``x.name(...)`` of a list, a dict, a size or a named tuple."""
     if source.kind is Kind.SIZE:
         return INT if name == "numel" else UNKNOWN
     if name == "copy":
         return source
+    if source.kind is Kind.TUPLE:
+        told = {keyword.arg: of(keyword.value) for keyword in call.keywords}
+        items = tuple(told.get(key, item) for key, item in zip(source.keys, source.items, strict=True))
+        return replace(source, items=items) if name == "_replace" and None not in told else UNKNOWN
     if source.kind is Kind.LIST:
         return source.element if name in ("pop", "popleft") else INT if name in ("index", "count") else UNKNOWN
     if name in ("get", "pop", "setdefault") and call.args:

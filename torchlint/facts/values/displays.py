@@ -9,9 +9,10 @@ from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import list_of, tuple_of
 from torchlint.facts.values.operators import listed
 from torchlint.models import Word
-from torchlint.rule import UNKNOWN, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = Word("keeping of a record")
+_MIXED = frozenset({Kind.UNKNOWN, Kind.ITEM})
 _FEWEST = 3
 """Lists of two are pairs of the same kind as well, which code changes and extends."""
 
@@ -26,7 +27,7 @@ def display(ask: Ask, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple) ->
     if any(isinstance(element, ast.Starred) for element in node.elts):
         return list_of(UNKNOWN)
     found = listed([ask.value(facts, element) for element in node.elts])
-    if not ask.guesses or found is None or found.element.known or not _is_record(ask, facts, node):
+    if not ask.guesses or found is None or found.element.kind not in _MIXED or not _is_record(ask, facts, node):
         return found
     return ask.guess(_in_order(ask, facts, node))
 
