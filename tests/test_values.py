@@ -1228,6 +1228,27 @@ RECORDS = {
     ),
 }
 
+MOVING = "def moved(device, *args):\n    return [x.to(device) for x in args]\nmoved('cuda', nn.Linear(2, 2))\n"
+MOVED_BACK = {
+    "all arguments are moved": ("a, b = moved('cpu', np.ones(1), torch.ones(3))\nshow(b)\n", "tensor float32 rank 1"),
+    "of different kinds": ("a, b = moved('cpu', made(), torch.ones(3))\nshow(b)\n", "tensor float32 rank 1"),
+    "in a circle": (
+        "def f(x, y):\n    x, y = moved('cpu', x, y)\n    x, y, z = moved('cuda', x, y, x)\n    show(z)\n"
+        "f(torch.ones(3), made())\n",
+        "tensor float32 rank 1",
+    ),
+    "some are hidden": ("a, b = moved('cpu', *made())\nshow(b)\n", "unknown"),
+    "as many as a call gives": (
+        "def f(*args):\n    show(args[0])\nf(torch.ones(3))\nf(torch.ones(3), torch.ones(3))\n",
+        "tensor float32 cpu rank 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), MOVED_BACK.values(), ids=MOVED_BACK)
+def test_what_a_function_of_any_number_of_arguments_takes_and_gives_back(text: str, expected: str) -> None:
+    assert shown(MOVING + text) == expected
+
 
 @pytest.mark.parametrize(("text", "expected"), RECORDS.values(), ids=RECORDS)
 def test_what_is_kept_in_rows(text: str, expected: str) -> None:

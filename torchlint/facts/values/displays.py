@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.join import list_of, tuple_of
+from torchlint.facts.values.join import join, list_of, tuple_of
 from torchlint.facts.values.operators import listed
 from torchlint.models import Word
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -30,6 +31,16 @@ def display(ask: Ask, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple) ->
     if not ask.guesses or found is None or found.element.kind not in _MIXED or not _is_record(ask, facts, node):
         return found
     return ask.guess(_in_order(ask, facts, node))
+
+
+def either_row(rows: Sequence[Value | None]) -> Value | None:
+    """Return what is known of one of several tuples; of those of different lengths what holds for all elements."""
+    found = join(rows)
+    known = [row for row in rows if row is not None]
+    if found != UNKNOWN or any(row.kind is not Kind.TUPLE for row in known):
+        return found
+    element = join(item for row in known for item in row.items) or UNKNOWN
+    return list_of(element) if element.known else UNKNOWN
 
 
 def _in_order(ask: Ask, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple) -> Value:

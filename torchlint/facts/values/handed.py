@@ -12,7 +12,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.join import join
+from torchlint.facts.values.join import join, list_of, tuple_of
 from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
@@ -43,6 +43,8 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     A parameter is on the host only if it is in all calls, so a helper that many share would forget where each one's
     tensors lie. Here the returns are followed through names, views and arithmetic to the arguments of this call.
     """
+    if _moves_all(function) and not starred(caller.call):
+        return _moved(ask, function, caller)
     result = _by_arms(ask, function, caller, ask.solver.ask(function))
     name = _given_back(ask.project, function) if result == UNKNOWN else ""
     if name and (given_to := passed(function, name, caller)):
@@ -143,6 +145,31 @@ def tree_of(project: Project, facts: FileFacts, node: ast.expr) -> ast.expr | No
             moved = isinstance(body, ast.Name) and body.id == taken.args[0].arg
             return tree if moved and project.qualified(facts, func) in _MAPPING else None
     return None
+
+
+def _moves_all(function: Scope) -> bool:
+    """Whether a function gives all that no parameter takes back, moved: ``return [x.to(device) for x in args]``."""
+    rest = getattr(getattr(function.node, "args", None), "vararg", None)
+    if rest is None or len(function.bindings[rest.arg]) != 1 or len(function.results) != 1:
+        return False
+    match function.results[0]:
+        case ast.ListComp(
+            elt=moved, generators=[ast.comprehension(target=ast.Name(id=each), iter=ast.Name(id=over), ifs=[])]
+        ):
+            stem = receiver_of(moved, _ELEMENTS)
+            return isinstance(stem, ast.Name) and stem.id == each and over == rest.arg
+    return False
+
+
+def _moved(ask: Ask, function: Scope, caller: Caller) -> Value | None:
+    """The list that such a function gives of what one call gives it; of different things it is taken for a tuple."""
+    taken = max(len(function.positional) - caller.skip, 0)
+    given = [ask.value(caller.facts, each) for each in caller.call.args[taken:]]
+    moved = [replace(each, device=Device.UNKNOWN, pinned=None, literal=None) for each in given if each is not None]
+    if not given or len(moved) < len(given):
+        return None if given else Value(Kind.LIST)
+    element = join(moved) or UNKNOWN
+    return list_of(element) if element.known or not ask.guesses else ask.guess(tuple_of(*moved))
 
 
 def _given_back(project: Project, function: Scope) -> str:

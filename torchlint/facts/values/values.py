@@ -24,7 +24,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict, plain
-from torchlint.facts.values.displays import display
+from torchlint.facts.values.displays import display, either_row
 from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows, suggested_for
 from torchlint.facts.values.join import (
     HOST,
@@ -454,7 +454,7 @@ class Values(Fact):
         for caller in self.callers.get(scope, ()):
             values = self._ask.arguments(caller.facts, caller.call.args)
             given.append(UNKNOWN if values is None else tuple_of(*values[max(taken - caller.skip, 0) :]))
-        return join(given) if given else UNKNOWN
+        return either_row(given) if given else UNKNOWN
 
     def _given(self, scope: Scope, binding: Binding, caller: Caller) -> Value | None:
         """What one call gives for a parameter."""
