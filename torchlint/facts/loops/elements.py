@@ -8,22 +8,20 @@ from itertools import dropwhile, repeat
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.callers import unpacked
+from torchlint.facts.code.model import Binding, FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, is_number, names_in, root_of, walk
 from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.loops.operations import READING, added_to_end, ahead, bare, wholes
 from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names
 from torchlint.rule import Kind, Picked, Value
 
-_READING = frozenset(
-    {"item", "max", "min", "clamp", "clip", "abs", "exp", "log", "mul", "add", "sub", "pow", "clone", "mean", "sum"}
-)
-_COMPUTING = _READING - {"item", "clone"} | {"float", "long", "int"}
 _KEEPING = frozenset(
     {"append", "insert", "appendleft", "detach", "float", "long", "int", "to", "cpu", "unsqueeze", "squeeze"}
 )
@@ -152,13 +150,13 @@ class Elements(Fact):
         if not carrying and not (alone and tensors):
             return None
         rows = [part for part in reads if isinstance(part, ast.Name) and self._is_element(facts, part)]
-        ahead, paired = _ahead(parts, carrying, rows)
+        number, paired = ahead(parts, carrying, rows)
         numbers = all(value.rank == 1 for value in tensors) or self._are_numbers(facts, taken)
         return Picked(
             carried=bool(carrying),
             single=bool(tensors) and numbers,
             prepared=any(self._is_prepared(facts, part) for part in reads if isinstance(part, ast.Subscript)),
-            ahead=ahead,
+            ahead=number,
             paired=paired,
             summed=bool(adding) and not others,
         )
@@ -173,7 +171,7 @@ class Elements(Fact):
             return tensors
         kept = (self.values.of(facts, part) for stmt in loop.body for part in _kept(stmt))
         tensors = [value for value in kept if value.kind is Kind.TENSOR]
-        grown = [added[0] for stmt in loop.body if (added := _added(stmt)) is not None]
+        grown = [added[0] for stmt in loop.body if (added := added_to_end(stmt)) is not None]
         tensors = tensors or [TENSOR for each in grown if self._is_joined(facts, each)]
         return tensors or [TENSOR for part in taken if self._has_device(facts, part)]
 
@@ -261,12 +259,12 @@ class Elements(Fact):
             return True
         func = call.func
         return (
-            isinstance(func, ast.Attribute) and func.attr in _READING | _KEEPING and name not in self.project.functions
+            isinstance(func, ast.Attribute) and func.attr in READING | _KEEPING and name not in self.project.functions
         )
 
     def _is_carried(self, facts: FileFacts, loop: ast.For, stmt: ast.stmt) -> bool:
         """Whether a statement computes what it sets from its own result of an earlier round and an element."""
-        if (added := _added(stmt)) is not None:
+        if (added := added_to_end(stmt)) is not None:
             grown, value = added  # ``returns.appendleft(rewards[i] + gamma * returns[0])``
             reads = list(self._reads(facts, loop, value))
             last = (part for part in reads if isinstance(part, ast.Subscript) and _is_end(part.slice))
@@ -286,7 +284,7 @@ class Elements(Fact):
                 before = self.project.rounds(facts, part, loop).before
                 if part.id in names and any(binding.stmt is stmt for binding in before):
                     return True
-                if any(self._hands_on(facts, binding.value, stmt, places) for binding in before):
+                if any(self._hands_on(facts, _bound_to(binding), stmt, places) for binding in before):
                     return True
             if isinstance(part, ast.Subscript) and any(_is_shifted(part, place) for place in places):
                 return True
@@ -296,11 +294,11 @@ class Elements(Fact):
         """Whether a round gives the next one what a statement has set: ``last = found[i].clone()``, ``last = gae``."""
         if value is None:
             return False
-        value = _bare(value)
+        value = bare(value)
         if isinstance(value, ast.Name):
             binding = self.project.reaching(facts, value).only
             return binding is not None and binding.stmt is stmt
-        return among(value, places)
+        return among(value, places) or any(among(whole, places) for whole in wholes(value))
 
     def _is_joined(self, facts: FileFacts, grown: ast.expr) -> bool:
         """Whether the function joins what a list holds into one tensor: ``torch.stack(tuple(returns))``."""
@@ -338,115 +336,14 @@ class Elements(Fact):
         return isinstance(stmt.targets[0].slice, ast.Name) and isinstance(stmt.value, (ast.BinOp, ast.IfExp))
 
 
-def _bare(value: ast.expr) -> ast.expr:
-    """What is copied or detached: ``x`` of ``x.clone()`` and ``x.data``."""
-    while True:
-        match value:
-            case ast.Call(func=ast.Attribute(value=inner, attr="clone" | "detach"), args=[]):
-                value = inner
-            case ast.Attribute(value=inner, attr="data"):
-                value = inner
-            case _:
-                return value
-
-
-def _ahead(parts: Sequence[ast.AST], carrying: Sequence[ast.stmt], rows: Sequence[ast.expr]) -> tuple[int, bool]:
-    """How many operations on elements need nothing of an earlier round, and whether one takes two elements.
-
-    Factors of one product, and terms of one sum, may be taken in any order: ``discount * last * mask[i]`` has one such
-    operation. ``rows`` are names of elements.
-    """
-    stmts = [part for part in parts if isinstance(part, (ast.Assign, ast.AugAssign))]
-    late = [target for stmt in carrying for target in _set_by(stmt)]
-    while True:
-        more = [target for stmt in stmts if _reads_any(stmt.value, late) for target in _set_by(stmt)]
-        new = [target for target in more if not among(target, late)]
-        if not new:
-            break
-        late += new
-    made = [*rows, *(target for stmt in stmts if _takes(stmt.value) for target in _set_by(stmt))]
-    count, paired = 0, False
-    for operations, operands in _chains(parts):
-        free = [each for each in operands if not _reads_any(each, late)]
-        elements = sum(_takes(each) or _reads_any(each, made) for each in free)
-        if elements:
-            run = sum(_takes(each) or _reads_any(each, [*late, *made]) for each in operations)
-            count += run - (len(operands) - len(free))
-            paired = paired or elements > 1
-    calls = (part for part in parts if isinstance(part, ast.Call) and _computes(part) and not _reads_any(part, late))
-    return count + sum(_takes(call.func) or _reads_any(call.func, made) for call in calls), paired
-
-
-def _computes(call: ast.Call) -> bool:
-    """Whether a call is a method that computes something new of an element: ``x[i].clamp(max=1.0)``."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _COMPUTING
-
-
-def _chains(parts: Sequence[ast.AST]) -> Iterator[tuple[list[ast.BinOp], list[ast.expr]]]:
-    """The operations and factors of each product, those and the terms of each sum, others with their two sides."""
-    inner = {side for part in parts if isinstance(part, ast.BinOp) for side in _sides(part) if _continues(part, side)}
-    for part in parts:
-        if isinstance(part, ast.BinOp) and part not in inner:
-            operations: list[ast.BinOp] = []
-            operands: list[ast.expr] = []
-            todo: list[ast.expr] = [part]
-            while todo:
-                each = todo.pop()
-                if isinstance(each, ast.BinOp) and (each is part or each in inner):
-                    operations.append(each)
-                    todo += _sides(each)
-                else:
-                    operands.append(each)
-            yield operations, operands
-
-
-def _sides(node: ast.BinOp) -> tuple[ast.expr, ast.expr]:
-    return node.left, node.right
-
-
-def _continues(node: ast.BinOp, side: ast.expr) -> bool:
-    """Whether a side of a product is a product, or one of a sum a sum."""
-    return isinstance(side, ast.BinOp) and any(
-        isinstance(node.op, ops) and isinstance(side.op, ops) for ops in ((ast.Mult,), (ast.Add, ast.Sub))
-    )
-
-
-def _added(stmt: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """The list and what a statement adds to one of its ends."""
-    match stmt:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=grown, attr="append" | "appendleft"), args=[value])):
-            return grown, value
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=grown, attr="insert"), args=[ast.Constant(value=0), value])
-        ):
-            return grown, value
-    return None
+def _bound_to(binding: Binding) -> ast.expr | None:
+    """What a name is set to, of a tuple the part of the name."""
+    return None if binding.value is None else unpacked(binding.value, binding.path)
 
 
 def _is_end(index: ast.expr) -> bool:
     """Whether an index means the first or the last element."""
     return is_number(index, 0) or (isinstance(index, ast.UnaryOp) and is_number(index.operand, 1))
-
-
-def _set_by(stmt: ast.stmt) -> Iterator[ast.expr]:
-    """The names that a statement sets, and the collections that it writes to."""
-    if (added := _added(stmt)) is not None:
-        yield added[0]
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
-    for target in targets:
-        if isinstance(target, ast.Name):
-            yield target
-        elif isinstance(target, ast.Subscript):
-            yield target.value
-
-
-def _takes(node: ast.expr) -> bool:
-    """Whether an expression takes something out of a collection."""
-    return any(isinstance(part, ast.Subscript) for part in walk(node))
-
-
-def _reads_any(node: ast.expr, others: Sequence[ast.expr]) -> bool:
-    return any(isinstance(part, (ast.Name, ast.Attribute)) and among(part, others) for part in walk(node))
 
 
 def _is_read(node: ast.Name | ast.Subscript) -> bool:
