@@ -20,7 +20,9 @@ from ._constant_rebuilt_per_call import (
 from ._filling import COPIES, Filled, filled
 
 _RANGES = function_names("torch", makes="pattern")
+_ARRAYS = function_names("numpy", makes=("data", "pattern"))
 _OF_A_TABLE: Mapping[str, Container[str]] = {
+    "torch.from_numpy": _ARRAYS,
     "torch.tril": frozenset({"torch.ones", "torch.full"}),
     "torch.triu": frozenset({"torch.ones", "torch.full"}),
     "torch.nn.functional.one_hot": COPIES | _RANGES,
@@ -116,7 +118,8 @@ class ConstantRebuiltPerCall(Rule):
 
     ## What it does
     Finds `torch.tensor`, `linspace`, `arange`, `eye`, triangular masks and one-hot tables in hot code whose arguments
-    are all literals or settings, so that every call builds the same tensor.
+    are all literals or settings, so that every call builds the same tensor; and tensors of such arrays
+    (`torch.from_numpy(np.array([0.1, 0.9]))`).
 
     ## Why is this slow
     Building a small tensor costs about as much as an operation of a small network does. `torch.tensor(..., device=)`
@@ -265,8 +268,7 @@ def _built_once(site: Site, call: cst.Call) -> tuple[str, bool] | None:
 
     ``None`` where an argument is not there, or the device is not proven to be the module's.
     """
-    table = call.args[0].value if (site.names.of(call.func) or "") in _OF_A_TABLE else None
-    inner = table if isinstance(table, cst.Call) else None
+    inner = _table(site, call, site.names.of(call.func) or "")
     anywhere = True
     for made in (call, inner):
         if made is None:
@@ -307,12 +309,16 @@ def _on_one_row(text: str) -> str:
 def _is_constant(site: Site, call: cst.Call) -> bool:
     """Whether a call builds a tensor from nothing but constants."""
     name = site.names.of(call.func) or ""
-    if name in _OF_A_TABLE:
-        table = site.calls.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
-        if not isinstance(table, cst.Call) or site.names.of(table.func) not in _OF_A_TABLE[name]:
-            return False
+    if (table := _table(site, call, name)) is not None:
         return _has_constant_arguments(site, table) and _has_constant_arguments(site, call, besides=table)
     return name in COPIES | _RANGES and _has_constant_arguments(site, call)
+
+
+def _table(site: Site, call: cst.Call, name: str) -> cst.Call | None:
+    """The call whose result a function takes: ``torch.ones`` of a mask, or what makes an array."""
+    table = site.calls.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
+    made = _ARRAYS if name in COPIES else _OF_A_TABLE.get(name, ())
+    return table if isinstance(table, cst.Call) and site.names.of(table.func) in made else None
 
 
 def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpression | None = None) -> bool:
