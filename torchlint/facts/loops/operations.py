@@ -115,7 +115,7 @@ def _set_by(stmt: ast.stmt) -> Iterator[ast.expr]:
     if (added := added_to_end(stmt)) is not None:
         yield added[0]
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
-    for target in (part for target in targets for part in parts_of(target)):
+    for target in (part for each in targets for part in parts_of(each)):
         if isinstance(target, ast.Name):
             yield target
         elif isinstance(target, ast.Subscript):
