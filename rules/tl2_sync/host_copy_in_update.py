@@ -244,7 +244,7 @@ def _copy(site: Site, call: cst.Call) -> str:
     if not (listed or func.attr.value in _COPIES) or site.values.of(source).kind is not Kind.TENSOR:
         return ""
     moved = func.attr.value == "cpu"
-    while (link := _link(source)) is not None:
+    while (link := _link(site, source)) is not None:
         moved = moved or link.attr.value in _MOVES
         source = link.value
     if listed and isinstance(source, cst.Call) and _name(source.func) in _JOINING:
@@ -254,10 +254,12 @@ def _copy(site: Site, call: cst.Call) -> str:
     return f".{func.attr.value}()" if site.values.of(source).device is not Device.CPU else ""
 
 
-def _link(node: cst.BaseExpression) -> cst.Attribute | None:
-    """The method that gives a tensor on as it is, or ``data`` of it."""
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _SAME:
-        return node.func
+def _link(site: Site, node: cst.BaseExpression) -> cst.Attribute | None:
+    """The method that gives a tensor on as it is, or computes with it on the host, or ``data`` of it."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        held = site.values.of(node.func.value)
+        on_host = held.kind is Kind.TENSOR and held.device is Device.CPU
+        return node.func if node.func.attr.value in _SAME or on_host else None
     return node if isinstance(node, cst.Attribute) and node.attr.value == "data" else None
 
 
