@@ -44,12 +44,12 @@ class Ensembles(Finder):
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """Yield the calls."""
         calls = (call for scope in file.scopes for call in scope.calls)
-        named = (call for call in calls if isinstance(call.func, (ast.Name, ast.Subscript)))
+        named = (call for call in calls if isinstance(_run_by(call), (ast.Name, ast.Subscript)))
         return (call for call in named if wanted(call) and self.runs(file, call))
 
     def runs(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a call runs one of several networks built alike, another in each round, on the same input."""
-        func, loop = call.func, next(iter(around(facts, call)), None)
+        func, loop = _run_by(call), next(iter(around(facts, call)), None)
         if loop is None or isinstance(loop, ast.While) or not call.args:
             return False
         bound = set(_bound(loop))
@@ -122,6 +122,12 @@ class Ensembles(Finder):
                 yield source if isinstance(source, Spot) else None
             if not found and not (spot.path and isinstance(node, ast.List) and not node.elts):
                 yield None
+
+
+def _run_by(call: ast.Call) -> ast.expr:
+    """What a call runs if it runs a network: ``q`` of ``q(x)`` and ``q.forward(x)``."""
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else func
 
 
 def _is_repeated(facts: FileFacts, call: ast.Call) -> bool:
