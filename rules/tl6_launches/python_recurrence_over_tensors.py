@@ -22,6 +22,10 @@ _SUM = "this loop adds up single elements of tensors, by operations of their own
 _REST = (
     "each iteration sums up the rest of the tensor again; `x.flip(dim).cumsum(dim).flip(dim)` computes all these sums"
 )
+_RESTS = (
+    "each iteration sums up the rest of the tensor again; one recurrence over Python numbers, from the end, or one "
+    "`cumsum` computes all these sums"
+)
 
 _WORTH = 3
 """A loop over the rows of one rollout is worth a change from as many operations on that need no earlier round."""
@@ -83,7 +87,8 @@ class PythonRecurrenceOverTensors(Rule):
     ## What it does
     Finds loops in hot code that read tensors at the place that they count, or one element after the other, and compute
     a recurrence from them (discounted sums, GAE, V-trace), add them up one by one, or fill a tensor with what does not
-    depend on other rounds, such as sums of all that follows.
+    depend on other rounds, such as sums of all that follows; and comprehensions of such sums
+    (`[(powers[: n - t] * rewards[t:]).sum() for t in range(n)]`).
 
     ## Why is this slow
     Taking an element out of a tensor and every sum and product of 0-d tensors is an operation with all its overhead,
@@ -150,18 +155,20 @@ class PythonRecurrenceOverTensors(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a loop that computes with the elements of tensors and does nothing else."""
         loop = site.node
-        if not isinstance(loop, cst.For) or site.compiling.scripted() or site.compiling.inside():
+        if not isinstance(loop, (cst.For, cst.ListComp)) or site.compiling.scripted() or site.compiling.inside():
             return
         picked = picked_by(site)
         if picked is None:
             return
+        over = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
         seldom = site.hot.here.frequency < Frequency.UPDATE
         worth = picked.single or picked.ahead >= _WORTH
         if seldom and not (picked.carried and worth):
             return
         if not picked.carried:
-            yield Report(loop.iter, _REST if picked.rest else _ALONE)
+            rest = _REST if isinstance(loop, cst.For) else _RESTS
+            yield Report(over, rest if picked.rest else _ALONE)
         elif picked.single:
-            yield Report(loop.iter, _SUM if picked.summed else _SINGLE)
+            yield Report(over, _SUM if picked.summed else _SINGLE)
         elif picked.paired or picked.ahead > picked.prepared:
-            yield Report(loop.iter, _ROWS, level=Level.NOTE)
+            yield Report(over, _ROWS, level=Level.NOTE)

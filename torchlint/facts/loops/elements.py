@@ -216,6 +216,19 @@ class Elements(Fact):
         reads = (part for part in self._reads(facts, loop, stmt.value) if isinstance(part, ast.Subscript))
         return self._are_numbers(facts, (part for part in reads if self._is_element(facts, part)))
 
+    def sums_up_rests(self, facts: FileFacts, loop: ast.ListComp) -> bool:
+        """Return whether each round sums up what is left of a tensor: ``[(p[: n - t] * r[t:]).sum() for t in ...]``."""
+        match loop:
+            case ast.ListComp(
+                elt=ast.Call(func=ast.Attribute(attr="sum")) as total,
+                generators=[ast.comprehension(target=ast.Name(id=count), iter=over, ifs=[])],
+            ):
+                rests = [part.value for part in walk(total) if isinstance(part, ast.Subscript) and _begins(part, count)]
+            case _:
+                return False
+        tensors = (rest for rest in rests if self.values.of(facts, rest).kind is Kind.TENSOR)
+        return self.is_count(facts, over) and next(tensors, None) is not None
+
     def _sums_up_rest(self, facts: FileFacts, loop: ast.For) -> bool:
         """Whether each round sums up what is left of a tensor from its place on: ``x[:, t] = x[:, t:].sum(-1)``."""
         match loop:
@@ -339,6 +352,14 @@ class Elements(Fact):
 def _bound_to(binding: Binding) -> ast.expr | None:
     """What a name is set to, of a tuple the part of the name."""
     return None if binding.value is None else unpacked(binding.value, binding.path)
+
+
+def _begins(node: ast.Subscript, count: str) -> bool:
+    """Whether a slice of the first axis begins at a count and has no end: ``x[t:]``."""
+    match first_index(node):
+        case ast.Slice(lower=ast.Name(id=lower), upper=None, step=None):
+            return lower == count
+    return False
 
 
 def _is_end(index: ast.expr) -> bool:
