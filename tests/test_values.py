@@ -1244,6 +1244,21 @@ MOVED_BACK = {
     ),
 }
 
+SLICED = {
+    "args[1:]": "tuple (tensor float32 cpu rank 2)",
+    "args[:-1]": "tuple (ndarray float64 rank 1)",
+    "args[1:][0]": "tensor float32 cpu rank 2",
+    "args[n:]": "list (unknown)",
+    "[x for x in args[1:]]": "list (tensor float32 cpu rank 2)",
+    "(1, 2, 3)[::-2]": "tuple (Python number int, Python number int)",
+    "(1, 2)[n:]": "list (Python number int)",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SLICED.items())
+def test_a_slice_of_a_tuple_is_some_of_its_elements(text: str, expected: str) -> None:
+    assert shown(f"def f(*args):\n    show({text})\nf(np.ones(3), torch.ones(2, 2))\n") == expected
+
 
 @pytest.mark.parametrize(("text", "expected"), MOVED_BACK.values(), ids=MOVED_BACK)
 def test_what_a_function_of_any_number_of_arguments_takes_and_gives_back(text: str, expected: str) -> None:

@@ -43,9 +43,30 @@ def either_row(rows: Sequence[Value | None]) -> Value | None:
     return list_of(element) if element.known else UNKNOWN
 
 
+def some_of(whole: Value, index: ast.Slice) -> Value:
+    """Return what a slice takes of a tuple: those elements, or a list where it is not known which."""
+    bounds: list[int | None] = []
+    for part in (index.lower, index.upper, index.step):
+        bounds.append(_number(part))
+        if part is not None and bounds[-1] is None:
+            return list_of(join(whole.items) or UNKNOWN)
+    lower, upper, step = bounds
+    return tuple_of(*whole.items[lower:upper:step]) if step != 0 else UNKNOWN
+
+
 def _in_order(ask: Ask, facts: FileFacts, node: ast.List | ast.Set | ast.Tuple) -> Value:
     parts = ask.arguments(facts, node.elts)
     return tuple_of(*parts) if parts is not None else UNKNOWN
+
+
+def _number(bound: ast.expr | None) -> int | None:
+    """The integer that a bound of a slice is."""
+    match bound:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
 
 
 def _is_record(ask: Ask, facts: FileFacts, node: ast.List | ast.Set) -> bool:

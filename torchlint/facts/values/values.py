@@ -24,7 +24,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict, plain
-from torchlint.facts.values.displays import display, either_row
+from torchlint.facts.values.displays import display, either_row, some_of
 from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows, suggested_for
 from torchlint.facts.values.join import (
     HOST,
@@ -286,7 +286,9 @@ class Values(Fact):
         if source.kind is Kind.DICT:
             return join(source.items) or UNKNOWN
         sliced = isinstance(index, ast.Slice)
-        if source.kind is Kind.TUPLE and not sliced:
+        if source.kind is Kind.TUPLE and isinstance(index, ast.Slice):
+            return some_of(source, index)
+        if source.kind is Kind.TUPLE:
             position = self._ask.known(facts, index).literal
             if isinstance(position, int) and -len(source.items) <= position < len(source.items):
                 return source.items[position]
