@@ -135,13 +135,14 @@ def moved_by_helper(site: Site, node: cst.CSTNode) -> str | None:
 def _computed(site: Site, node: ast.expr) -> ast.expr:
     """What is computed from a tensor on the CPU and from numbers, as far as one expression goes."""
     values = site.fact(Values)
-    while values.of(site.file, node).device is Device.CPU:
-        above = site.file.parent.get(node)
+    for part, above in site.file.climb(node):
+        if values.of(site.file, part).device is not Device.CPU:
+            break
         match above:
             case ast.UnaryOp(op=ast.USub()):
                 node = above
             case ast.BinOp(left=left, right=right):
-                other = values.of(site.file, right if left is node else left)
+                other = values.of(site.file, right if left is part else left)
                 if other.kind is not Kind.NUMBER:
                     break
                 node = above
