@@ -136,7 +136,7 @@ def _computed(site: Site, node: ast.expr) -> ast.expr:
     """What is computed from a tensor on the CPU and from numbers, as far as one expression goes."""
     values = site.fact(Values)
     for part, above in site.file.climb(node):
-        if values.of(site.file, part).device is not Device.CPU:
+        if not isinstance(part, ast.expr) or values.of(site.file, part).device is not Device.CPU:
             break
         match above:
             case ast.UnaryOp(op=ast.USub()):
