@@ -452,9 +452,10 @@ def _folded(call: cst.Call, steps: Sequence[Conversion]) -> cst.Call:
 
 def _doubt(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> str:
     """What the fix has to assume, empty when all is proven."""
-    moved = any(step.device is not None for step in steps)
-    if creator == "arange" and moved and not _over_integers(site, call):
+    if creator == "arange" and any(step.device is not None for step in steps) and not _over_integers(site, call):
         return "the arguments of torch.arange are integers"
+    if creator.endswith("_like") and not (call.args and site.values.of(call.args[0].value).kind is Kind.TENSOR):
+        return f"what {_name(creator)} is given is a tensor, not a mapping of tensors"
     return ""
 
 
