@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller, methods
 from torchlint.facts.code.model import Binding, FileFacts, Scope
@@ -105,49 +105,49 @@ class Contents:
 
         ``binding``: what gives the name the dict, where others give it something else.
         """
-        entries = dict(zip(value.keys, value.items, strict=True)) if value.keys else {}
-        anywhere: list[Value | None] = []
-        sums: list[Value | None] = []
+        entries = _Entries(dict(zip(value.keys, value.items, strict=True)) if value.keys else {})
         for scope, name in places:
             added = [each for each in scope.appends.get(name, ()) if self._puts_into(scope.file, each[1], binding)]
-            merged = [self.ask.value(scope.file, node) for how, node in added if how == "extend"]
-            if None in merged:
+            if not self._put(entries, scope, name, added, binding):
                 return None
-            known = all(each is not None and each.kind is Kind.DICT and each.items for each in merged)
-            updated = {node for how, node in added if how == "update"}
-            keyed = [
-                (key, node)
-                for key, node in scope.keyed.get(name, ())
-                if (known or node not in updated) and self._puts_into(scope.file, node, binding)
-            ]
-            stored = [(key, self._entry(scope.file, node)) for key, node in keyed]
-            for each in merged if known else ():
-                assert each is not None
-                stored += zip(each.keys, each.items, strict=True) if each.keys else ()
-                anywhere += () if each.keys else each.items
-            for key, item in stored:
-                joined = join([entries.get(key), item])
-                if joined is None:
-                    return None
-                entries[key] = joined
             for node in (node for how, node in added if how == "sum"):
-                item, under = self.ask.value(scope.file, node), _key_of(scope.file, node)
-                if under is None:
-                    sums.append(item)
-                else:
-                    entries[under] = join(summed([entries.get(under), item], [item])) or UNKNOWN
-            literal = updated.union(node for _, node in keyed)
-            others = [(how, node) for how, node in added if node not in literal and how not in ("extend", "sum")]
-            for how, node in others:
-                anywhere.extend(self._handed(scope.file, node, cls) if how == "item" else [UNKNOWN])
-        if anywhere or sums:
-            stored_anywhere = summed([*anywhere, *sums], sums)
-            held = _callables([*entries.values(), *stored_anywhere, *(() if value.keys else value.items)])
-            element = join(held)
-            return dict_of(self._together(element, held)) if element is not None else None
-        if value.items and not value.keys and entries:
-            return value
-        return Value(Kind.DICT, items=tuple(entries.values()), keys=tuple(entries)) if entries else value
+                entries.add(_key_of(scope.file, node), self.ask.value(scope.file, node))
+            literal = {node for _, node in scope.keyed.get(name, ())}.union(
+                node for how, node in added if how == "update"
+            )
+            for how, node in added:
+                if node not in literal and how not in ("extend", "sum"):
+                    entries.anywhere += self._handed(scope.file, node, cls) if how == "item" else [UNKNOWN]
+        if not entries.anywhere and not entries.sums:
+            return entries.under_literals(value)
+        held = entries.together(() if value.keys else value.items)
+        element = join(held)
+        return dict_of(self._together(element, held)) if element is not None else None
+
+    def _put(
+        self,
+        entries: _Entries,
+        scope: Scope,
+        name: str,
+        added: Iterable[tuple[str, ast.expr]],
+        binding: Binding | None,
+    ) -> bool:
+        """Store what a function puts under literal keys, with the dicts that it merges; false where that is open."""
+        merged = [self.ask.value(scope.file, node) for how, node in added if how == "extend"]
+        if None in merged:
+            return False
+        dicts = [each for each in merged if each is not None and each.kind is Kind.DICT and each.items]
+        known = len(dicts) == len(merged)
+        updated = {node for how, node in added if how == "update"}
+        for key, node in scope.keyed.get(name, ()):
+            if (known or node not in updated) and self._puts_into(scope.file, node, binding):
+                if not entries.put(key, self._entry(scope.file, node)):
+                    return False
+        for each in dicts if known else ():
+            if not all(map(entries.put, each.keys, each.items)):
+                return False
+            entries.anywhere += () if each.keys else each.items
+        return True
 
     def _puts_into(self, facts: FileFacts, added: ast.expr, binding: Binding | None) -> bool:
         """Whether what is put under a name may go into what a binding gave it, which may be bound again."""
@@ -203,6 +203,39 @@ class Contents:
             item = self.ask.value(facts, node.args[-1])
             return None if item is None else list_of(item)
         return self.ask.value(facts, node)
+
+
+@dataclass(eq=False, slots=True)
+class _Entries:
+    """What is put into a dict: under literal keys, under any others, and what is added up under any others."""
+
+    keyed: dict[str, Value]
+    anywhere: list[Value | None] = field(default_factory=list)
+    sums: list[Value | None] = field(default_factory=list)
+
+    def put(self, key: str, item: Value | None) -> bool:
+        """Store an item under a key; return whether it is known what the key then holds."""
+        joined = join([self.keyed.get(key), item])
+        if joined is not None:
+            self.keyed[key] = joined
+        return joined is not None
+
+    def add(self, key: str | None, item: Value | None) -> None:
+        """Add an item to what a key holds, ``None`` for one that is computed."""
+        if key is None:
+            self.sums.append(item)
+        else:
+            self.keyed[key] = join(summed([self.keyed.get(key), item], [item])) or UNKNOWN
+
+    def under_literals(self, value: Value) -> Value:
+        """Return a dict with what is stored under literal keys, where nothing is under others."""
+        if value.items and not value.keys and self.keyed:
+            return value
+        return Value(Kind.DICT, items=tuple(self.keyed.values()), keys=tuple(self.keyed)) if self.keyed else value
+
+    def together(self, before: Iterable[Value]) -> list[Value | None]:
+        """Return what any key may hold, with what the dict held before under keys that are not known."""
+        return _callables([*self.keyed.values(), *summed([*self.anywhere, *self.sums], self.sums), *before])
 
 
 def _key_of(facts: FileFacts, added: ast.expr) -> str | None:
