@@ -105,6 +105,7 @@ EXPRESSIONS = {
     "torch.zeros(3).dtype": "dtype float32",
     "torch.zeros(3).device": "device cpu",
     "torch.zeros(3).max()": "tensor float32 cpu rank 0",
+    "torch.zeros(3)[slice(1, made())]": "tensor float32 cpu rank 1",
     "torch.zeros(3).max(0)": "tuple (tensor float32 cpu rank 0, tensor int64 cpu rank 0)",
     "torch.zeros(3).max(0).values": "tensor float32 cpu rank 0",
     "torch.topk(torch.zeros(3), 2).indices": "tensor int64 cpu rank 1",
@@ -371,6 +372,28 @@ PROGRAMS = {
         "b = []\nb.append((np.zeros(3), 1))\nx, y = zip(*b)\nshow(x)",
         "list (ndarray float64 rank 1)",
     ),
+    "a list that takes what another object of its class holds": (
+        "class A:\n    def __init__(self):\n        self.rows = []\n"
+        "    def add(self, row):\n        self.rows.append(row)\n"
+        "    def merge(self, other):\n        self.rows += other.rows\n        show(self.rows)\n"
+        "a = A()\na.add(1)\na.merge(received())",
+        "list (Python number int)",
+    ),
+    "a list that takes another list of an object that is not known": (
+        "class A:\n    def __init__(self):\n        self.rows = []\n"
+        "    def add(self, row):\n        self.rows.append(row)\n"
+        "    def merge(self, other):\n        self.rows += other.lines\n        show(self.rows)\n"
+        "a = A()\na.add(1)\na.merge(received())",
+        "list (unknown)",
+    ),
+    "a list that takes its own elements of an object that holds others": (
+        "class A:\n    def __init__(self):\n        self.rows = []\n"
+        "    def merge(self, other):\n        self.rows += other.rows\n        self.rows.append(1)\n"
+        "        show(self.rows)\n"
+        "class B:\n    rows = ['a']\n    def __init__(self):\n        self.rows = ['b']\n"
+        "A().merge(B())",
+        "list (unknown)",
+    ),
     "random.sample of a buffer": (
         "import random\nb = []\nb.append((np.zeros(3), 1))\nx, y = zip(*random.sample(b, 2))\nshow(x)",
         "list (ndarray float64 rank 1)",
@@ -405,6 +428,15 @@ PROGRAMS = {
     "from callers that disagree": ("def f(x):\n    show(x)\nf(1)\nf('a')", "unknown"),
     "left out: the default": ("def f(x=1):\n    show(x)\nf()", "Python number int"),
     "a default without callers promises nothing": ("def f(x=1):\n    show(x)", "unknown"),
+    "what a process is started with": (
+        "from multiprocessing import Process\ndef f(x):\n    show(x)\nProcess(target=f, args=(1,)).start()",
+        "Python number int",
+    ),
+    "what a process is started with, under a name": (
+        "from multiprocessing import Process\ndef f(x):\n    show(x)\n"
+        "def start():\n    given = (1,)\n    Process(target=f, args=given).start()",
+        "Python number int",
+    ),
     "star arguments": ("def f(x):\n    show(x)\nf(*y)\nf(1)", "unknown"),
     "double star": ("def f(x=1):\n    show(x)\nf(**y)", "unknown"),
     "after a star": ("def f(a, x):\n    show(x)\nf(*y, 1)", "unknown"),

@@ -29,7 +29,8 @@ class Caller:
 
 def passed(function: Scope, name: str, caller: Caller) -> ast.expr | None:
     """Return the argument expression that a call passes for a parameter, ``None`` when the call leaves it out."""
-    args, named = _handed_over(caller.call) if caller.starts else (caller.call.args, _named(caller.facts, caller.call))
+    call = caller.call
+    args, named = _handed_over(caller.facts, call) if caller.starts else (call.args, _named(caller.facts, call))
     if name in named:
         return named[name]
     positional = function.positional
@@ -154,9 +155,9 @@ def _entries(node: ast.expr | None) -> dict[str, ast.expr]:
     return {key.value: value for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
 
 
-def _handed_over(call: ast.Call) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+def _handed_over(facts: FileFacts, call: ast.Call) -> tuple[list[ast.expr], dict[str, ast.expr]]:
     """The arguments in ``Process(target=f, args=(x, y), kwargs={"z": z})`` and ``spawn(f, args=(x, y))``."""
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    given = {each.arg: _display(facts, call, each.value) for each in call.keywords}
     args = given.get("args")
     return args.elts if isinstance(args, (ast.Tuple, ast.List)) else [], _entries(given.get("kwargs"))
 

@@ -79,7 +79,22 @@ class Contents:
 
     def _one_added(self, scope: Scope, how: str, node: ast.expr) -> Value | None:
         item = self.ask.value(scope.file, node) if how != "unknown" else UNKNOWN
+        if item == UNKNOWN and how == "extend" and self._merges(scope, node):
+            return None
         return element_of(item) if item is not None and how == "extend" else item
+
+    def _merges(self, scope: Scope, node: ast.expr) -> bool:
+        """Whether a method adds what another object of its class holds, most likely: ``self.rows += other.rows``."""
+        match node:
+            case ast.Attribute(value=ast.Name() as other, attr=attr) if self.ask.guesses:
+                taken = self.ask.project.reaching(scope.file, other).parameter
+                names = [name for name, added in scope.appends.items() if any(each is node for _, each in added)]
+                if taken is None or names != [f"{scope.self_name}.{attr}"] or other.id == scope.self_name:
+                    return False
+                if self.ask.value(scope.file, other) == UNKNOWN:
+                    self.ask.guessed = True
+                    return True
+        return False
 
     def _added_outside(self, cls: str, attr: str) -> Iterator[tuple[Scope, str, ast.expr]]:
         """What other code adds to a list of an object of a class: ``memory.states.append(state)``."""
