@@ -191,6 +191,8 @@ class HostIndices(Finder):
         That is where a tensor lies that the first statement indexes in any case; else, of what an object keeps, the
         device on which its class makes tensors. Empty where neither is known.
         """
+        if any(_is_repeated(facts, *use) and _comprehension(facts, *use) is None for use in members):
+            return "", False  # it would have to be moved before the loop, where no tensor of it has a name
         anchor = _anchor(first, members)
         if anchor is not None:
             return f"{ast.unparse(anchor)}.device", False
@@ -405,15 +407,32 @@ def _is_conditional(facts: FileFacts, node: ast.AST, block: Sequence[ast.stmt]) 
 
 
 def _is_repeated(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
-    """Whether a comprehension indexes something else by one name in each round."""
+    """Whether a comprehension or a loop indexes something else by one name in each round."""
+    if _comprehension(facts, node, name) is not None:
+        return True
+    loops = (part for part in facts.ancestors(node) if isinstance(part, ast.For))
+    loop = next(loops, None)
+    if loop is None or not _differs(loop.target, node, name):
+        return False
+    bound = (part for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+    return all(each.id != name.id for each in bound)
+
+
+def _comprehension(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> ast.expr | None:
+    """The comprehension that indexes something else by one name in each round."""
     for part in facts.ancestors(node):
         if isinstance(part, ast.stmt):
-            return False
-        if isinstance(part, COMPREHENSIONS):
-            bound = {each.id for loop in part.generators for each in walk(loop.target) if isinstance(each, ast.Name)}
-            mentioned = {each.id for each in walk(node.value) if isinstance(each, ast.Name)}
-            return name.id not in bound and bool(bound & mentioned)
-    return False
+            return None
+        if isinstance(part, COMPREHENSIONS) and any(_differs(each.target, node, name) for each in part.generators):
+            return part
+    return None
+
+
+def _differs(target: ast.expr, node: ast.Subscript, name: ast.Name) -> bool:
+    """Whether the targets of a loop are in what is indexed, and none of them is the index."""
+    bound = {each.id for each in walk(target) if isinstance(each, ast.Name)}
+    mentioned = {each.id for each in walk(node.value) if isinstance(each, ast.Name)}
+    return name.id not in bound and bool(bound & mentioned)
 
 
 def host_index(site: Site) -> HostIndex | None:

@@ -325,5 +325,8 @@ def first(value: Value) -> Value:
 
 
 def is_slice(index: ast.expr) -> bool:
-    """Return whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``...``."""
-    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
+    """Return whether one place of a subscript keeps its dimension: ``:``, ``1:3``, ``slice(1, 3)``, ``...``."""
+    match index:
+        case ast.Slice() | ast.Call(func=ast.Name(id="slice")):
+            return True
+    return isinstance(index, ast.Constant) and index.value is ...
