@@ -1733,6 +1733,43 @@ run(batches, name, settings)
     assert frequencies(files) == {"A": U}
 
 
+@pytest.mark.parametrize(("text", "frequency"), [("agents.sac:Sac", U), ("agents.sac", O), ("worlds.sac:Sac", O)])
+def test_a_module_of_which_a_part_is_registered_by_a_text_is_connected(text: str, frequency: Frequency) -> None:
+    files = {
+        "agents/sac.py": """
+from runner import Runner
+class Sac:
+    def __init__(self):
+        self.runner = Runner(self)
+    def choose(self, obs, features):
+        return f(obs)  # A
+""",
+        "agents/ppo.py": """
+from runner import Runner
+class Ppo:
+    def __init__(self):
+        self.runner = Runner(self)
+    def choose(self, obs, features):
+        return g(obs)
+""",
+        "agents/__init__.py": f"""
+from registry import register
+register(name="SAC", entry_point="{text}")
+register(name="PPO", entry_point="agents.ppo:Ppo")
+""",
+        "runner.py": """
+class Runner:
+    def __init__(self, policy):
+        self.policy = policy
+    def run(self, batches):
+        for batch in batches:
+            self.policy.choose(batch, None).backward()
+""",
+        "registry.py": "known = {}\ndef register(name, entry_point):\n    known[name] = entry_point\n",
+    }
+    assert frequencies(files) == {"A": frequency}
+
+
 LOADING = {
     "with the name of the package": "__import__(f'{__name__}.{name}', fromlist=[None])",
     "behind a name": "path = __name__ + '.' + name\n    importlib.import_module(path)",

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from torchlint.facts.code.linking import ANY
-from torchlint.facts.code.loading import LOADING, loaded
+from torchlint.facts.code.loading import LOADING, loaded, registered_modules
 from torchlint.facts.code.model import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -379,6 +379,7 @@ class _Collector:
         func = node.func
         if node.args and getattr(func, "attr", getattr(func, "id", "")) in LOADING:
             self.facts.imports += loaded(self.facts, node, scope)
+        self.facts.imports += registered_modules(node)
         if isinstance(func, ast.Attribute) and func.attr in _GROWING and node.args and (name := dotted(func.value)):
             how = "extend" if _GROWING[func.attr]["adds"] == "elements" else func.attr
             home.appends.setdefault(name, []).append((how, node.args[-1]))

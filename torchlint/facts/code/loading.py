@@ -1,4 +1,4 @@
-"""Modules that code loads by a text: ``import_module(f"agents.{name}")``."""
+"""Modules that code loads by a text: ``import_module(f"agents.{name}")``, ``entry_point="agents.dqn:DQN"``."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def loaded(facts: FileFacts, call: ast.Call, scope: Scope) -> Iterator[str]:
         yield text.rpartition(".")[0] + ANY
     elif facts.package and not text:
         yield facts.module + ANY
+
+
+def registered_modules(call: ast.Call) -> Iterator[str]:
+    """Yield the module of which a call registers a part by a text, as libraries and projects load it when asked."""
+    for keyword in call.keywords:
+        match keyword:
+            case ast.keyword(arg="entry_point", value=ast.Constant(value=str(text))) if ":" in text:
+                yield text.partition(":")[0]
 
 
 def _said(facts: FileFacts, scope: Scope) -> _Said:
