@@ -394,6 +394,15 @@ PROGRAMS = {
         "A().merge(B())",
         "list (unknown)",
     ),
+    "what each branch runs backward": (
+        "def f():\n    if y:\n        x = made()\n        x.backward()\n    else:\n        x = made()\n"
+        "        x.backward()\n    show(x)",
+        "tensor",
+    ),
+    "what one of two branches runs backward": (
+        "def f():\n    if y:\n        x = made()\n        x.backward()\n    else:\n        x = made()\n    show(x)",
+        "unknown",
+    ),
     "random.sample of a buffer": (
         "import random\nb = []\nb.append((np.zeros(3), 1))\nx, y = zip(*random.sample(b, 2))\nshow(x)",
         "list (ndarray float64 rank 1)",

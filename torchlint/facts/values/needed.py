@@ -8,7 +8,7 @@ from dataclasses import field
 from functools import cache
 
 from torchlint.facts.code.earlier import used_before
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import forms_of, names_in
@@ -35,8 +35,17 @@ class Needed:
     _asserted: dict[Scope, Mapping[str, Value]] = field(default_factory=dict)
 
     def is_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
-        """Return whether the function that reads a name passes the same binding to a call that takes only tensors."""
-        return any(True for _ in self._alike(facts, node))
+        """Return whether the function that reads a name passes the same binding to a call that takes only tensors.
+
+        Where branches give the name a value each, every one of these may be passed in its branch:
+        ``if mixed: loss = f(x); loss.backward()``, ``else: loss = g(x); loss.backward()``.
+        """
+        places = self._where_given(facts, node)
+        if not places:
+            return False
+        here = set(self.project.reaching(facts, node).bindings)
+        passed = (self.project.reaching(facts, place).bindings for place in places)
+        return bool(here) and here == set[Binding]().union(*(each for each in passed if here.issuperset(each)))
 
     def was_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
         """Return whether a function of torch took the same value before in any case, so that it is a tensor.
@@ -62,15 +71,19 @@ class Needed:
 
     def _alike(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.Name]:
         """Where the function that reads a name gives the same binding of it to a call that takes only tensors."""
+        if places := self._where_given(facts, node):
+            here = self.project.reaching(facts, node).bindings
+            yield from (place for place in places if self.project.reaching(facts, place).bindings == here)
+
+    def _where_given(self, facts: FileFacts, node: ast.Name) -> list[ast.Name]:
+        """Where the function that reads a name gives it to a call that takes only tensors."""
         scope = facts.scope_of(node).function
         if scope.kind != "function":
-            return
+            return []
         found = self._places.get(scope)
         if found is None:
             found = self._places[scope] = self._given(facts, scope)
-        if places := found.get(node.id):
-            here = self.project.reaching(facts, node).bindings
-            yield from (place for place in places if self.project.reaching(facts, place).bindings == here)
+        return found.get(node.id, [])
 
     def _given(self, facts: FileFacts, scope: Scope) -> Mapping[str, list[ast.Name]]:
         """By name where a function gives it to a call that takes only tensors, whatever its type turns out to be."""
