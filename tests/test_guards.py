@@ -251,6 +251,9 @@ for x in y:
         ("options.pause == 0", "class Options:\n    pause: int = 500", True),
         ("options.pause == 0", "parser.add_argument('--pause', default=1)", False),
         ("options['pause'] == 0", "options = {'pause': 1}", False),
+        ("options['pause'] == 0", "options = dict(pause=1)", False),
+        ("options['pause'] == 0", "options.update(pause=2)", False),
+        ("options['pause'] == 0", "options.update(pause=200)", True),
         ("options.pause == 0", "", True),
     ],
 )

@@ -83,6 +83,7 @@ class SettingDefaults(Fact):
                 yield from _of_scope(scope, name)
                 for call in scope.calls:
                     yield from _of_option(call, name)
+                    yield from _of_settings(call, name)
             for node in facts.nodes(ast.Dict):
                 yield from _of_dict(node, name)
 
@@ -98,6 +99,7 @@ def _declared(facts: FileFacts, name: str) -> Iterator[object]:
             yield from _of_scope(scope, name)
         for call in scope.calls:
             yield from _of_option(call, name)
+            yield from _of_settings(call, name)
 
 
 def _of_scope(scope: Scope, name: str) -> Iterator[object]:
@@ -118,6 +120,15 @@ def _of_option(call: ast.Call, name: str) -> Iterator[object]:
         yield words["default"]
     elif named == name and isinstance(words.get("action"), str):
         yield _STORED.get(str(words["action"]), False)
+
+
+def _of_settings(call: ast.Call, name: str) -> Iterator[object]:
+    """``dict(use_wandb=False)``, and ``self.config.update(use_wandb=False)`` of defaults that come before others."""
+    match call.func:
+        case ast.Name(id="dict") | ast.Attribute(attr="update"):
+            for word in call.keywords:
+                if word.arg == name and isinstance(word.value, ast.Constant):
+                    yield word.value.value
 
 
 def _of_dict(node: ast.Dict, name: str) -> Iterator[object]:
