@@ -227,6 +227,22 @@ CONTAINERS = {
         "def f(kind):\n    join = torch.max if kind else torch.mean\n    print(join(torch.tensor([x.item()])).item())",
         {"LOGGED"},
     ),
+    "an array of which there are statistics": (
+        "def f(n):\n    y = np.zeros(n)\n    for i in range(n):\n        y[i] = x.item()\n"
+        "    print(len(y), y[:3].mean(), np.std(y), f'{y[2]:.3f}')",
+        {"LOGGED"},
+    ),
+    "an array of which a statistic decides": (
+        "def f(n):\n    y = np.empty((n, 2))\n    for i in range(n):\n        y[i, 0] = x.item()\n"
+        "        if y.max() > 3: table * y.sum()",
+        {"LOGGED", "TENSOR"},
+    ),
+    "an array that is computed with, too": (
+        "def f(n):\n    y = np.zeros(n)\n    y[0] = x.item()\n    print(y.mean())\n    return y * 2",
+        {"HOST"},
+    ),
+    "an array that somebody has": ("def f(y: np.ndarray):\n    y[0] = x.item()\n    print(y.mean())", {"HOST"}),
+    "an array that is no more than filled": ("def f(n):\n    y = np.zeros(n)\n    y[0] = x.item()", {"HOST"}),
     "someone's container": ("y = make()\ny.append(x.item())", {"PASSED"}),
     "a container from outside": ("def f(y):\n    y.append(x.item())", {"COLLECTED"}),
     "a container of a caller": ("def f(y):\n    y.append(x.item())\nz = []\nf(z)\nprint(z)", {"LOGGED"}),

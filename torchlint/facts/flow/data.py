@@ -11,6 +11,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
+from torchlint.facts.flow.statistics import statistics_of
 from torchlint.facts.flow.store import Ground
 from torchlint.facts.values.operators import gathers
 from torchlint.facts.values.signatures import argument
@@ -181,13 +182,16 @@ class Data:
         return iter(())
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
-        """Follow the value into a tensor, or into an array on the host."""
+        """Follow the value into a tensor, or into an array on the host, of which there may be statistics alone."""
         kind = self._kind(spot, target.value)
         if kind is Kind.TENSOR:
             return iter((Use.TENSOR,))
         if isinstance(target.slice, ast.Constant) and target.slice.value == "lr":
             return iter((Use.HOST,))  # an optimizer computes its step with it
-        return iter((Use.HOST,)) if kind is Kind.NDARRAY else None
+        if kind is not Kind.NDARRAY:
+            return None
+        statistics = statistics_of(self.ground, spot, target)
+        return iter([spot.at(each) for each in statistics] or (Use.HOST,))
 
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
         """Follow the value as an argument of a library function."""
