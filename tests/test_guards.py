@@ -48,6 +48,9 @@ BODIES = {
         "if self.log_frequency.check():\n{}",
         "if self.t // n > self.last:\nself.last = self.t // n\n{}",
         "count = self.t // n\nif count != self.last:\nself.last = count\n{}",
+        "if n > due:\n{}\ndue += k",
+        "if due <= n and x:\ndue = n + 500\n{}",
+        "if n >= self.due:\nself.due = self.due + self.k\n{}",
     ),
     "first call": (
         "if self.table is None:\n{}",
@@ -260,6 +263,11 @@ for x in y:
 def test_an_interval_of_one_or_two_rounds_holds_nothing_back(test: str, declared: str, held: bool) -> None:
     found = _guarded(EVERY.format(test) + declared + "\n")
     assert (_names(found) == {"interval"}) is held
+
+
+@pytest.mark.parametrize("body", ["if n > due:\n{}\ndue += 1", "if n > best:\n{}\nbest = n", "if n > due:\n{}\ndue *= k"])
+def test_a_number_that_a_count_has_come_to_is_no_interval_unless_it_moves_on_by_several(body: str) -> None:
+    assert _names(_guarded(METHOD.format(body=_indented(body)))) == set()
 
 
 def _guarded(text: str, **settings: object) -> Why:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchlint.facts.code.alike import among
+from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import COMPREHENSIONS
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import walk
@@ -125,6 +125,37 @@ def restarts(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
         return False
     starts = (stmt for stmt in block if isinstance(stmt, ast.Assign) and _is_zero(stmt.value))
     return among(counter, (target for stmt in starts for target in stmt.targets))
+
+
+def moves_due(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
+    """Return whether a branch runs when a count has come to a number, and moves that on by several.
+
+    ``if step > next_log: next_log += log_frequency``, or ``next_log = step + 100``.
+    """
+    match test:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return any(moves_due(block, part) for part in parts)
+        case ast.Compare(left=counter, ops=[ast.Gt() | ast.GtE() | ast.Eq()], comparators=[due]):
+            pass
+        case ast.Compare(left=due, ops=[ast.Lt() | ast.LtE()], comparators=[counter]):
+            pass
+        case _:
+            return False
+    if not all(isinstance(each, (ast.Name, ast.Attribute)) for each in (counter, due)):
+        return False
+    for stmt in block:
+        match stmt:
+            case ast.AugAssign(target=target, op=ast.Add(), value=step) if alike(target, due):
+                return _is_several(step)
+            case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=step)):
+                if alike(target, due) and among(left, (counter, due)):
+                    return _is_several(step)
+    return False
+
+
+def _is_several(node: ast.expr) -> bool:
+    """Whether a number that is added may be large."""
+    return _is_many(node.value) if isinstance(node, ast.Constant) else isinstance(node, (ast.Name, ast.Attribute))
 
 
 def _calls(block: Sequence[ast.stmt]) -> Iterator[ast.expr]:

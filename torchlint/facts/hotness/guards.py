@@ -19,6 +19,7 @@ from torchlint.facts.hotness.branches import (
     draws_fewer,
     empties,
     fills_empty,
+    moves_due,
     opposite,
     prints_any,
     raises,
@@ -150,6 +151,7 @@ INTERVAL = Guard(
         _unless(is_modulo),
         _unless(is_between_intervals),
     ),
+    blocks=(moves_due,),
 )
 TESTED = Guard("flag of an evaluation", _EPISODE, "a flag for an evaluation", tests=(_when(is_evaluation_flag),))
 FULL_LIST = Guard(
