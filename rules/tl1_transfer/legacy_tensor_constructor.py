@@ -16,6 +16,7 @@ from torchlint.rule.convert import (
 )
 
 from ._defaults import defaults_kept, home_of
+from ._sizes import sounds_like_size
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _DATA = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY})
 _NO_SIZE = FLOATING | {"bool"}
-_COUNTS = frozenset({"shape", "shapes", "size", "sizes", "dim", "dims", "len", "length", "num", "count", "n"})
 
 _AGENT = """\
 import numpy as np
@@ -174,19 +174,8 @@ def _may_be_data(site: Site, data: cst.BaseExpression, links: Sequence[Link]) ->
     if value.known and value.kind is not Kind.ITEM:
         return value.kind in _DATA
     filled_in_place = bool(links) and links[0].name.endswith("_")
-    return not filled_in_place and not _sounds_like_size(data)
-
-
-def _sounds_like_size(node: cst.CSTNode) -> bool:
-    """Whether an expression is called a size: ``x.shape[1:]``, ``t.size()``, ``len(x)``, ``batch_size``."""
-    match node:
-        case cst.Name(value=word) | cst.Attribute(attr=cst.Name(value=word)):
-            return not _COUNTS.isdisjoint(word.lower().split("_"))
-        case cst.Call(func=inner) | cst.Subscript(value=inner):
-            return _sounds_like_size(inner)
-        case cst.BinaryOperation(left=left, operator=operator, right=right) if not isinstance(operator, cst.Divide):
-            return _sounds_like_size(left) or _sounds_like_size(right)
-    return False
+    twin = site.expression(data)
+    return not filled_in_place and not (twin is not None and sounds_like_size(site, twin))
 
 
 def _doubt(site: Site, name: str, data: cst.BaseExpression, move: Move | None, *, kept: bool) -> str:
