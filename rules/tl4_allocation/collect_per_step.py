@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 
+from ._collect_per_step import RolloutLoops
+
 _COLLECT = "gc.collect"
 _EMPTY = "torch.cuda.empty_cache"
 _BOTH = frozenset({"accelerate.utils.release_memory", "accelerate.utils.memory.release_memory"})
@@ -69,7 +71,7 @@ class CollectPerStep(Rule):
     the call belongs behind an interval or at the end of an episode.
 
     ## When to ignore it
-    Where each step takes seconds.
+    Where each step takes seconds. A loop that calls what collects a whole rollout in each round is left alone.
 
     ## Measured
     On a gradient update of a small network with and without `gc.collect()`. What `empty_cache()` costs was not
@@ -103,7 +105,7 @@ class CollectPerStep(Rule):
         if not isinstance(call, cst.Call) or site.flow.handles_error():
             return
         name = site.names.of(call.func)
-        if call.args and name not in _BOTH:
+        if (call.args and name not in _BOTH) or site.fact(RolloutLoops).around(site.file, site.twin):
             return
         if name == _COLLECT:
             yield Report(

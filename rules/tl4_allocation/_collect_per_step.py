@@ -1,0 +1,46 @@
+"""Whether a loop collects a whole rollout in each round: what TL406 asks about a site."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import field
+
+from torchlint.facts.analyses import Fact
+from torchlint.facts.code.closure import Closure
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.hotness.phases import STEP
+from torchlint.late import dataclass
+from torchlint.rule import Frequency
+
+
+@dataclass(eq=False, slots=True)
+class RolloutLoops(Fact):
+    """Answers whether the loop around a statement calls, in each round, code that loops over steps of environments."""
+
+    project: Project
+    heat: Heat
+    _stepping: Closure[Scope] = field(init=False)
+
+    def __post_init__(self) -> None:
+        loops = {loop for loop, kinds in self.heat.roots.loops.items() if STEP in kinds}
+        holding = {
+            facts.scope_of(loop).function
+            for facts in self.project.files.values()
+            for loop in loops
+            if loop in facts.parent
+        }
+        self._stepping = Closure(holding.__contains__, self.heat.graph.called_by)
+
+    def around(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Return whether a node is in a loop that collects a rollout in each round."""
+        loop = next((part for part in facts.ancestors(node) if isinstance(part, LOOPS)), None)
+        calls = (part for part in walk(loop) if isinstance(part, ast.Call)) if loop is not None else ()
+        return any(self._collects(facts, call) for call in calls)
+
+    def _collects(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call runs such code, and not at intervals, as one that evaluates."""
+        stepping = any(map(self._stepping.leads, self.heat.graph.callees.get(call, ())))
+        return stepping and self.heat.frequency(facts, call) >= Frequency.UPDATE
