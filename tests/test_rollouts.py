@@ -60,6 +60,34 @@ def test_what_a_worker_answers_to_a_step_is_a_step(sent: str, received: str, exp
     assert found["B"] < U
 
 
+GAME = """
+class Game:
+    def __init__(self):
+        self.env = gym.make("a")
+    def {name}(self, action):
+        for _ in range(4):
+            obs, reward, done, info = self.env.step(action)
+        return obs, reward, done, info
+def worker(conn):
+    game = Game()
+    while True:
+        conn.send(game.{name}(conn.recv()))
+class Worker:
+    def __init__(self):
+        self.conn, other = Pipe()
+        Process(target=worker, args=(other,)).start()
+"""
+
+
+@pytest.mark.parametrize(("name", "expected"), [("step", S), ("play", E)])
+def test_what_a_method_of_a_game_gives_that_steps_an_environment_is_the_answer_to_a_step(
+    name: str, expected: Frequency
+) -> None:
+    main = WORKERS[WORKERS.index("class Agent:") :].format(sent="", received=ONE.replace("conn.recv", "conn.conn.recv"))
+    imports = WORKERS[: WORKERS.index("class Worker")]
+    assert frequencies(imports + GAME.format(name=name) + main)["A"] is expected
+
+
 WAITING = """
 class Agent:
     def fit(self, rows):

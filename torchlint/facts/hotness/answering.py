@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Container, Iterable, Iterator
 
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.project import Project
@@ -18,17 +19,25 @@ from torchlint.models import Word, method_names
 
 _RECEIVES = method_names(receives=True)
 _SENDS = method_names(sends=True)
+_STEPS = frozenset({"step"})
 _ENDED = Word("end of an episode")
 _REWARDS = regex(r"^(r|rs)$|rew", re.IGNORECASE)
 # What a step of an environment gives, sent as it is: with one flag for the end of an episode, or two.
 _STEP = frozenset({4, 5})
 
 
-def answers(project: Project, steps: Iterable[tuple[Scope, ast.Call]]) -> Iterator[tuple[Scope, ast.Call]]:
-    """Yield the calls that receive what workers answer to a step; ``steps`` are the known steps of environments."""
-    stepping: dict[Scope, set[ast.Call]] = {}
+def answers(
+    project: Project, graph: CallGraph, steps: Iterable[tuple[Scope, ast.Call]]
+) -> Iterator[tuple[Scope, ast.Call]]:
+    """Yield the calls that receive what workers answer to a step; ``steps`` are the known steps of environments.
+
+    A method of the project that steps one, ``def step(self, action)`` of a game, is a step where it is called.
+    """
+    stepping: dict[Scope, set[ast.AST]] = {}
     for scope, step in steps:
         stepping.setdefault(scope, set()).add(step)
+        for where, node in graph.places(scope) if scope.name in _STEPS and scope.method_of is not None else ():
+            stepping.setdefault(where.scope_of(node).function, set()).add(node)
     sent = {count for scope, calls in stepping.items() for count in _sent(scope, calls)}
     for facts in project.files.values() if sent else ():
         for scope in facts.scopes:
@@ -38,7 +47,7 @@ def answers(project: Project, steps: Iterable[tuple[Scope, ast.Call]]) -> Iterat
                         yield scope, call
 
 
-def _sent(scope: Scope, steps: Container[ast.expr]) -> Iterator[int]:
+def _sent(scope: Scope, steps: Container[ast.AST]) -> Iterator[int]:
     """How many things a function that steps an environment sends at once, where it sends several."""
     for call in scope.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _SENDS and len(call.args) == 1:

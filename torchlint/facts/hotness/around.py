@@ -81,12 +81,18 @@ def loops_of_one_step(project: Project, facts: FileFacts, node: ast.AST, scope: 
 
 
 def _picks(project: Project, facts: FileFacts, loop: ast.AST, step: ast.AST) -> bool:
-    """Whether a loop picks the object of a call: ``for i in range(n): env = envs[i]``, ``for env in envs:``."""
+    """Whether a loop picks the object of a call: ``for i in range(n): env = envs[i]``, ``for env in envs:``.
+
+    Or what has it: ``worker.conn`` of ``for worker in workers:``.
+    """
     if not isinstance(loop, (ast.For, ast.AsyncFor)) or not isinstance(step, ast.Call):
         return False
     stepped = step.func.value if isinstance(step.func, ast.Attribute) else step.func
     targets = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
-    if isinstance(stepped, ast.Name) and stepped.id in targets:
+    owner = stepped
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    if isinstance(owner, ast.Name) and owner.id in targets:
         return True
     picked = [part_of(value, path) for value, path in project.reaching(facts, stepped).parts] or [stepped]
     return all(

@@ -137,7 +137,8 @@ def _found_roots(
             roots.begun[facts] = [each for each in begun if not live.is_dead(each[0])]
     found = [each for facts in project.files.values() for each in roots.begun.get(facts, ())]
     stepped = [(scope, call) for scope, call, kind in found if kind == STEP]
-    found += [(scope, call, STEP) for scope, call in answers(project, stepped) if not cold_file(scope.file)]
+    answered = answers(project, graph, stepped)
+    found += [(scope, call, STEP) for scope, call in answered if not cold_file(scope.file)]
     stepping: dict[Scope, list[ast.AST]] = {}
     for scope, call, kind in found:
         if kind == STEP:
