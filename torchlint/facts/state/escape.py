@@ -83,7 +83,14 @@ class Escapes(Fact):
         if self._captured(facts.scope_of(node).function, names):
             return False
         uses = self._uses_outside(facts, node, names, within)
-        return bool(returned or uses) and all(self._turned_into_data(facts, use) for use in uses)
+        leaves = bool(returned or uses) or any(self._is_filled(facts, part) for part in inside)
+        return leaves and all(self._turned_into_data(facts, use) for use in uses)
+
+    def _is_filled(self, facts: FileFacts, part: ast.AST) -> bool:
+        """Whether a node writes into an array: ``values[:, t] = value.cpu().numpy()``."""
+        targets = part.targets if isinstance(part, ast.Assign) else ()
+        owners = [target.value for target in targets if isinstance(target, ast.Subscript)]
+        return any(self.values.of(facts, owner).kind is Kind.NDARRAY for owner in owners)
 
     def _only_environment(self, facts: FileFacts, inside: Sequence[ast.AST]) -> bool:
         """Whether the only calls are those of an environment: one that needs a guard gives tensors."""

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import field
 
+from torchlint.facts.code.callers import part_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope, decorators, is_super
 from torchlint.facts.code.nesting import code_of, nodes_of
 from torchlint.facts.code.tree import arguments_of
@@ -258,15 +259,20 @@ class Sealed(Escapes):
             return True
         return Escapes._fills_cache(self, facts, node, inside)
 
-    def _fresh(self, facts: FileFacts, node: ast.expr, within: set[ast.AST]) -> bool:
-        """Whether a distribution is made in the block or function itself, of nothing but what is made there."""
+    def _fresh(
+        self, facts: FileFacts, node: ast.expr, within: set[ast.AST], path: tuple[int, ...] = ()
+    ) -> bool:
+        """Whether a distribution is made in the block or function itself, of nothing but what is made there.
+
+        ``path``: the places in tuples at which what the expression gives holds it.
+        """
         if isinstance(node, ast.Name):
             bindings = self.project.reaching(facts, node).bindings
             return bool(bindings) and all(
                 b.how is Bind.ASSIGN
                 and b.stmt in within
                 and b.value is not None
-                and self._fresh(facts, b.value, within)
+                and self._fresh(facts, b.value, within, b.path)
                 for b in bindings
             )
         if not isinstance(node, ast.Call):
@@ -274,14 +280,16 @@ class Sealed(Escapes):
         name = self.project.qualified(facts, node.func) or ""
         if name.startswith("torch.distributions."):
             given = arguments_of(node)
-            return all(self._untouched(facts, part, within) for part in given)
+            return not path and all(self._untouched(facts, part, within) for part in given)
         targets = self.graph.sure(node)
-        return bool(targets) and all(self._gives_fresh(target) for target in targets)
+        return bool(targets) and all(self._gives_fresh(target, path) for target in targets)
 
-    def _gives_fresh(self, function: Scope) -> bool:
-        """Whether a function gives distributions that it made itself."""
-        within, given = set(code_of(function)), function.results
-        return bool(given) and all(self._fresh(function.file, value, within) for value in given)
+    def _gives_fresh(self, function: Scope, path: tuple[int, ...]) -> bool:
+        """Whether a function gives distributions that it made itself, at a place in the tuples that it gives."""
+        within, given = set(code_of(function)), [part_of(value, path) for value in function.results]
+        return bool(given) and all(
+            value is not None and self._fresh(function.file, value, within) for value in given
+        )
 
     # modules --------------------------------------------------------------------------------------------------------
 
