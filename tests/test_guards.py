@@ -265,7 +265,9 @@ def test_an_interval_of_one_or_two_rounds_holds_nothing_back(test: str, declared
     assert (_names(found) == {"interval"}) is held
 
 
-@pytest.mark.parametrize("body", ["if n > due:\n{}\ndue += 1", "if n > best:\n{}\nbest = n", "if n > due:\n{}\ndue *= k"])
+@pytest.mark.parametrize(
+    "body", ["if n > due:\n{}\ndue += 1", "if n > best:\n{}\nbest = n", "if n > due:\n{}\ndue *= k"]
+)
 def test_a_number_that_a_count_has_come_to_is_no_interval_unless_it_moves_on_by_several(body: str) -> None:
     assert _names(_guarded(METHOD.format(body=_indented(body)))) == set()
 

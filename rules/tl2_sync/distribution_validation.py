@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Option, Report, Rule, Site
+from torchlint.rule import Call, Change, Example, Fix, Found, Frequency, Input, Kind, Option, Report, Rule, Site
 from torchlint.rule.build import expression, source, with_keyword
 
+from ._distribution_classes import DistributionClasses, of_own_class
 from ._distribution_validation import BEFORE, ProgramEntries, constructor, says, wants_validation
 
 # Files that the message of a fix names.
@@ -86,8 +87,9 @@ class DistributionValidation(Rule):
 
     ## What it does
     Finds distributions of `torch.distributions` that hot code builds without `validate_args`, also through a class
-    that derives from one, in a project that nowhere calls `Distribution.set_default_validate_args(False)`. Torch
-    validates by default since 1.8, so nothing is reported in a project that pins an earlier one (`torch==1.6.0`).
+    that derives from one and takes or inherits this option, in a project that nowhere calls
+    `Distribution.set_default_validate_args(False)`. Torch validates by default since 1.8, so nothing is reported in a
+    project that pins an earlier one (`torch==1.6.0`).
 
     ## Why is this slow
     By default each parameter is tested against its constraint when the distribution is built, and each value when
@@ -135,7 +137,7 @@ class DistributionValidation(Rule):
     code = "TL205"
     name = "distribution-validation"
     summary = "a distribution is built in hot code with its validation left on"
-    trigger = Call(*BEFORE)
+    trigger = Call(*BEFORE) | Found(DistributionClasses)
     least = Frequency.UPDATE
     fixable = True
     may_change = (Change.VALIDATION,)
@@ -155,8 +157,11 @@ class DistributionValidation(Rule):
             or wants_validation(site)
         ):
             return
-        built = constructor(site, call) or ""
-        if built not in BEFORE or says(site, call, built) or not site.fact(ProgramEntries).validates(site.file):
+        own = of_own_class(site)
+        built = own or constructor(site, call) or ""
+        if built not in BEFORE or not (own or not says(site, call, built)):
+            return
+        if not site.fact(ProgramEntries).validates(site.file):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
         fix = None if site.compiling.scripted() else self._fix(site, call)

@@ -191,7 +191,7 @@ class Data:
         if kind is not Kind.NDARRAY:
             return None
         statistics = statistics_of(self.ground, spot, target)
-        return iter([spot.at(each) for each in statistics] or (Use.HOST,))
+        return map(spot.at, statistics) if statistics else iter((Use.HOST,))
 
     def library(self, spot: Spot, call: ast.Call, name: str) -> Next | None:
         """Follow the value as an argument of a library function."""

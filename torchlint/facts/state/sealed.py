@@ -259,9 +259,7 @@ class Sealed(Escapes):
             return True
         return Escapes._fills_cache(self, facts, node, inside)
 
-    def _fresh(
-        self, facts: FileFacts, node: ast.expr, within: set[ast.AST], path: tuple[int, ...] = ()
-    ) -> bool:
+    def _fresh(self, facts: FileFacts, node: ast.expr, within: set[ast.AST], path: tuple[int, ...] = ()) -> bool:
         """Whether a distribution is made in the block or function itself, of nothing but what is made there.
 
         ``path``: the places in tuples at which what the expression gives holds it.
@@ -287,9 +285,7 @@ class Sealed(Escapes):
     def _gives_fresh(self, function: Scope, path: tuple[int, ...]) -> bool:
         """Whether a function gives distributions that it made itself, at a place in the tuples that it gives."""
         within, given = set(code_of(function)), [part_of(value, path) for value in function.results]
-        return bool(given) and all(
-            value is not None and self._fresh(function.file, value, within) for value in given
-        )
+        return bool(given) and all(value is not None and self._fresh(function.file, value, within) for value in given)
 
     # modules --------------------------------------------------------------------------------------------------------
 
