@@ -39,15 +39,17 @@ class Queues(Fact):
     values: Values
     sources: Sources
     _flow: ValueFlow[tuple[FileFacts, ast.expr] | None] = field(init=False)
+    _grown: ValueFlow[tuple[FileFacts, ast.expr] | None] = field(init=False)
     _many: Analysis[bool] = field(init=False)
 
     def __post_init__(self) -> None:
         self._flow = ValueFlow(self._step, lost=None)
+        self._grown = ValueFlow(self._step_grown, lost=None)
         self._many = Analysis(self.sources, self._is_many, any, unknown=False)
 
     def is_deque(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether all that is ever assigned to a name or attribute are deques."""
-        made = self._made(facts, node)
+        made = self._collections(facts, node)
         return bool(made) and all(self._is_deque(where, value) for where, value in made)
 
     def many(self, facts: FileFacts, node: ast.expr) -> bool:
@@ -65,7 +67,7 @@ class Queues(Fact):
         if literal is not None:
             return literal >= MANY
         if self.is_deque(facts, node):
-            bounds = [_bound(value) for _, value in self._made(facts, node) if isinstance(value, ast.Call)]
+            bounds = [_bound(value) for _, value in self._collections(facts, node) if isinstance(value, ast.Call)]
             return not any(bound is not None and self._is_less(facts, bound, MANY) for bound in bounds)
         if isinstance(node, ast.Name):
             return self._many.through(spot, (Label.COPY,))
@@ -169,8 +171,28 @@ class Queues(Fact):
 
     def _made(self, facts: FileFacts, node: ast.expr) -> list[tuple[FileFacts, ast.expr]]:
         """What may be assigned to a name or attribute, each with its file; empty where any of it is not known."""
-        found = self._flow.ends(facts, node) if isinstance(node, (ast.Name, ast.Attribute)) else (None,)
+        return self._found(self._flow, facts, node)
+
+    def _collections(self, facts: FileFacts, node: ast.expr) -> list[tuple[FileFacts, ast.expr]]:
+        """The same of a collection, which stays the one that it is where ``rows += other.rows`` adds to it."""
+        return self._found(self._grown, facts, node)
+
+    def _found(
+        self, flow: ValueFlow[tuple[FileFacts, ast.expr] | None], facts: FileFacts, node: ast.expr
+    ) -> list[tuple[FileFacts, ast.expr]]:
+        found = flow.ends(facts, node) if isinstance(node, (ast.Name, ast.Attribute)) else (None,)
         return [] if None in found else [place for place in found if place is not None]
+
+    def _step_grown(self, spot: Spot) -> Iterator[Spot | tuple[FileFacts, ast.expr] | None]:
+        if isinstance(spot.node, (ast.Name, ast.Attribute)) and not spot.path:
+            kept = [
+                each for each in self.sources.of(spot) if not (isinstance(each, Spot) and each.label is Label.OPERAND)
+            ]
+            yield from (each if isinstance(each, Spot) and each.label in _CROSSED else None for each in kept)
+            if not kept:
+                yield None
+        else:
+            yield from self._step(spot)
 
     def _step(self, spot: Spot) -> Iterator[Spot | tuple[FileFacts, ast.expr] | None]:
         if spot.path or isinstance(spot.node, (ast.Name, ast.Attribute)):
