@@ -143,8 +143,8 @@ def test_a_queue_may_come_as_an_argument():
 @pytest.mark.parametrize(("made", "expected"), [("deque()", True), ("[]", False), ("made()", False)])
 def test_a_queue_that_takes_the_items_of_another_stays_a_queue(made: str, expected: bool) -> None:
     code = Code(
-        "from collections import deque\nclass A:\n    def __init__(self):\n"
-        f"        self.rows = {made}\n    def take(self, other):\n        self.rows += other.rows\n        show(self.rows)\n"
+        f"from collections import deque\nclass A:\n    def __init__(self):\n        self.rows = {made}\n"
+        "    def take(self, other):\n        self.rows += other.rows\n        show(self.rows)\n"
     )
     assert code.analyses[Queues].is_deque(code.file(), code.shown()) is expected
 
