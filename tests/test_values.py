@@ -403,6 +403,11 @@ PROGRAMS = {
         "def f():\n    if y:\n        x = made()\n        x.backward()\n    else:\n        x = made()\n    show(x)",
         "unknown",
     ),
+    "a tensor of the type of another": (
+        "x = torch.ones(3)\nkind = type(x)\nshow(kind(x.size(0), 1).to(place))",
+        "tensor",
+    ),
+    "a call of the type of what is not known": ("kind = type(made())\nshow(kind(3))", "unknown"),
     "random.sample of a buffer": (
         "import random\nb = []\nb.append((np.zeros(3), 1))\nx, y = zip(*random.sample(b, 2))\nshow(x)",
         "list (ndarray float64 rank 1)",

@@ -72,7 +72,6 @@ _ENV_NAME = Word("variable of an environment")
 _NAMED = function_names(names=("class", "module", "object"))
 # Calls that give their argument back in another form, to be called like it.
 _WRAPPERS = function_names(wraps=True)
-
 _TRUTHS = frozenset({"any", "all"})
 # Ends of the names of classes of transformers that prepare texts and images for a model.
 _PREPARING = ("Tokenizer", "TokenizerFast", "Processor")
@@ -392,6 +391,8 @@ class CallValues:
         """The value of calling something."""
         if callee.name == PARTIAL:
             return self._called(callee.items[0], facts, node) if callee.items else UNKNOWN
+        if callee.name == "torch.Tensor":  # what ``type(x)`` of a tensor is
+            return library_call(callee.name, node, self.ask.knower(facts))
         if callee.kind is Kind.CLASS and callee.keys:
             return named_items(callee, self.ask.arguments(facts, node.args), node, self.ask.knower(facts))
         if callee.name == _ANY_MODULE and any(keyword.arg is None for keyword in node.keywords):

@@ -57,6 +57,8 @@ def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
     first = of(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else UNKNOWN
     if name == "dict":
         return _dict(call, of)
+    if name == "type" and len(call.args) == 1:
+        return Value(Kind.CLASS, name="torch.Tensor") if first.kind is Kind.TENSOR else UNKNOWN
     if name == "iter" and call.args and element_of(first) == HOST:
         return generator_of(HOST)
     if name in ("list", "sorted", "reversed", "tuple", "iter", "set", "deque"):
