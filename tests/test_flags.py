@@ -227,6 +227,28 @@ def test_a_class_on_the_cpu_and_what_only_it_calls() -> None:
     assert not either.analyses[HostOnly].is_host_only(either.function("code.Agent.act"))
 
 
+GIVEN = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, device=torch.device("cpu")):
+        super().__init__()
+        self.device = device
+
+    def act(self, n):
+        return torch.zeros(n).to(self.device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [("Net()", True), ("Net(torch.device('cpu'))", True), ("kinds[name](device)", False)]
+)
+def test_a_class_that_is_given_a_device_is_on_the_cpu_where_all_that_make_it_say_so(made: str, expected: bool) -> None:
+    code = Code(f"{GIVEN}\n\nnet = {made}\n")
+    assert code.analyses[HostOnly].is_host_only(code.function("code.Net.act")) is expected
+
+
 UNMOVED = {
     "nets.py": """
 import torch

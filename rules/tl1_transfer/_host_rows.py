@@ -27,6 +27,7 @@ from torchlint.rule import Device, Kind
 from torchlint.rule.site import Site
 
 _MADE = function_names("torch", makes="filled")
+_LIKE = function_names("torch", makes="like")
 _PLACING = method_names(moves=True)
 _HOLDING = frozenset({Kind.TENSOR, Kind.DISTRIBUTION, Kind.TUPLE})  # a tuple as `max(dim=0)` gives: `.values`
 _PLACED = frozenset({"device", "pin_memory"})
@@ -101,7 +102,13 @@ class HostRows(Finder):
             or any(keyword.arg in _PLACED for keyword in call.keywords)
             for call in calls
         )
-        return not placed and any(self.project.qualified(facts, call.func) in _MADE for call in calls)
+        return not placed and any(self._makes_on_host(facts, call) for call in calls)
+
+    def _makes_on_host(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call makes a tensor on the host: ``torch.zeros(n)``, ``zeros_like`` of one that lies there so."""
+        name = self.project.qualified(facts, call.func)
+        like = call.args[0] if name in _LIKE and call.args else None
+        return name in _MADE or (isinstance(like, ast.Name) and self._is_on_host(facts, like))
 
     def _is_away(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression is a tensor that a network gave, or that lies on a device."""

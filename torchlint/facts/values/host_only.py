@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import field
+from itertools import starmap
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
@@ -78,8 +79,19 @@ class HostOnly(Fact):
             naming = [(cls, name) for cls in family for name in cls.stores if DEVICE.match(name)]
             devices = {device_of(self.values.attribute(owner.dotted, name)) for _, name in naming}
             moves = any(self._names_accelerator(cls) for cls in {owner, *(cls for cls, _ in naming)})
-            self._classes[owner] = devices == {Device.CPU} and not moves
+            self._classes[owner] = (
+                devices == {Device.CPU} and not moves and not any(starmap(self._may_be_given, naming))
+            )
         return self._classes[owner]
+
+    def _may_be_given(self, cls: Scope, name: str) -> bool:
+        """Whether a class is given a device that is the CPU by default, and no code is seen that makes its objects."""
+        for store in cls.stores[name]:
+            value = store.binding.value
+            given = self.project.reaching(cls.file, value).parameter if value is not None else None
+            if given is not None and not any(True for _ in self.graph.arguments(given.scope, given.target)):
+                return True
+        return False
 
     def _moves(self, function: Scope) -> bool:
         """Whether a function or its class names an accelerator, or a device of its own: ``x.to(self.device)``."""
