@@ -42,5 +42,5 @@ class RolloutLoops(Fact):
 
     def _collects(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call runs such code, and not at intervals, as one that evaluates."""
-        stepping = any(map(self._stepping.leads, self.heat.graph.callees.get(call, ())))
+        stepping = any(map(self._stepping.leads, self.heat.graph.sure(call)))
         return stepping and self.heat.frequency(facts, call) >= Frequency.UPDATE

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import field
-from itertools import starmap
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Scope
+from torchlint.facts.code.model import AttributeStore, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
@@ -76,22 +75,18 @@ class HostOnly(Fact):
             return False
         if owner not in self._classes:
             family = list(self.project.family(owner.dotted))
-            naming = [(cls, name) for cls in family for name in cls.stores if DEVICE.match(name)]
-            devices = {device_of(self.values.attribute(owner.dotted, name)) for _, name in naming}
-            moves = any(self._names_accelerator(cls) for cls in {owner, *(cls for cls, _ in naming)})
-            self._classes[owner] = (
-                devices == {Device.CPU} and not moves and not any(starmap(self._may_be_given, naming))
-            )
+            naming = [(cls, *named) for cls in family for named in cls.stores.items() if DEVICE.match(named[0])]
+            devices = {device_of(self.values.attribute(owner.dotted, name)) for _, name, _ in naming}
+            moves = any(self._names_accelerator(cls) for cls in {owner, *(cls for cls, _, _ in naming)})
+            given = any(self._may_be_given(store) for _, _, stores in naming for store in stores)
+            self._classes[owner] = devices == {Device.CPU} and not moves and not given
         return self._classes[owner]
 
-    def _may_be_given(self, cls: Scope, name: str) -> bool:
-        """Whether a class is given a device that is the CPU by default, and no code is seen that makes its objects."""
-        for store in cls.stores[name]:
-            value = store.binding.value
-            given = self.project.reaching(cls.file, value).parameter if value is not None else None
-            if given is not None and not any(True for _ in self.graph.arguments(given.scope, given.target)):
-                return True
-        return False
+    def _may_be_given(self, store: AttributeStore) -> bool:
+        """Whether an attribute is a parameter, the CPU by default, of a function of which no call is seen."""
+        value = store.binding.value
+        given = self.project.reaching(store.scope.file, value).parameter if value is not None else None
+        return given is not None and not any(True for _ in self.graph.arguments(given.scope, given.target))
 
     def _moves(self, function: Scope) -> bool:
         """Whether a function or its class names an accelerator, or a device of its own: ``x.to(self.device)``."""

@@ -43,9 +43,9 @@ class Needed:
         places = self._where_given(facts, node)
         if not places:
             return False
-        here = set(self.project.reaching(facts, node).bindings)
-        passed = (self.project.reaching(facts, place).bindings for place in places)
-        return bool(here) and here == set[Binding]().union(*(each for each in passed if here.issuperset(each)))
+        here = self._bindings(facts, node)
+        passed = (self._bindings(facts, place) for place in places)
+        return bool(here) and here == frozenset[Binding]().union(*(each for each in passed if each <= here))
 
     def was_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
         """Return whether a function of torch took the same value before in any case, so that it is a tensor.
@@ -72,8 +72,11 @@ class Needed:
     def _alike(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.Name]:
         """Where the function that reads a name gives the same binding of it to a call that takes only tensors."""
         if places := self._where_given(facts, node):
-            here = self.project.reaching(facts, node).bindings
-            yield from (place for place in places if self.project.reaching(facts, place).bindings == here)
+            here = self._bindings(facts, node)
+            yield from (place for place in places if self._bindings(facts, place) == here)
+
+    def _bindings(self, facts: FileFacts, node: ast.Name) -> frozenset[Binding]:
+        return frozenset(self.project.reaching(facts, node).bindings)
 
     def _where_given(self, facts: FileFacts, node: ast.Name) -> list[ast.Name]:
         """Where the function that reads a name gives it to a call that takes only tensors."""
