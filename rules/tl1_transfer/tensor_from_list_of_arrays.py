@@ -130,7 +130,7 @@ class TensorFromListOfArrays(Rule):
     Finds `torch.tensor(arrays)`, `torch.as_tensor(arrays)` and `torch.FloatTensor(arrays)` on a list or comprehension
     that is proven to hold arrays, or, for a floating dtype, whose elements are all called observations
     (`states.append(step.state)`), and `torch.stack([torch.tensor(a) for a in arrays])`. Also `torch.tensor(numbers)` on
-    a list of tensors that hold one number each, where these may be on an accelerator.
+    a list of tensors, which hold one number each, where these may be on an accelerator.
 
     ## Why is this slow
     PyTorch reads a list element by element, each number as a Python object. NumPy copies whole arrays. A tensor in the
@@ -254,7 +254,7 @@ def _reads_each(site: Site, call: cst.Call, name: str) -> bool:
     if value.kind is not Kind.LIST:
         return False
     held = value.element
-    return held.kind is Kind.TENSOR and held.rank == 0 and held.device is not Device.CPU
+    return held.kind is Kind.TENSOR and not held.rank and held.device is not Device.CPU  # of one element, or it raises
 
 
 def _figure(case: _Case) -> str | tuple[str, ...]:
