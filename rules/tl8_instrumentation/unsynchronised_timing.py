@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchlint import cst
 from torchlint.models import function_names
-from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint.rule import Call, Example, Found, Frequency, Input, Kind, Level, Report, Rule, Site
 
+from ._timed_blocks import TimedBlocks
 from ._unsynchronised_timing import unsynchronised
 
 _CLOCKS = function_names(clock="wall")
@@ -55,6 +56,9 @@ class UnsynchronisedTiming(Rule):
     waits: no `synchronize()`, no `.item()`, no copy to the host. Where something waits earlier between the readings,
     only a network or a `backward()` after it counts: an optimizer step alone is a small part of what is timed.
 
+    A context manager that reads the clock on entry and on exit counts, too: `with timeit("backward"):` of TorchRL, a
+    timer of the project. One that synchronizes by itself is fine.
+
     ## Why is this slow
     It is not slow, it measures something else: work on an accelerator is queued, and the call returns before the work
     is done. The time shows up in the next statement that waits. Whatever is tuned by such figures is tuned by noise.
@@ -94,7 +98,7 @@ class UnsynchronisedTiming(Rule):
     name = "unsynchronised-timing"
     summary = "a clock is read before the device has done the work that is timed"
     level = Level.NOTE
-    trigger = Call(*_CLOCKS)
+    trigger = Call(*_CLOCKS) | Found(TimedBlocks)
     least = Frequency.UPDATE
     cuda_only = True
     kept = "about a figure that misleads, not about time"
@@ -119,7 +123,7 @@ class UnsynchronisedTiming(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report the second reading of a clock after work that nothing waits for."""
         call = site.node
-        if not isinstance(call, cst.Call) or site.names.of(call.func) not in _CLOCKS or not site.device.may_be_cuda():
+        if not isinstance(call, cst.Call) or not site.device.may_be_cuda():
             return
         work = unsynchronised(site, call)
         if work:

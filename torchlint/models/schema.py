@@ -49,8 +49,9 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8"),
         ),
         "clock": Attribute(
-            "reads a clock: of the wall, of the time spent on the CPU, of the date, or of a device",
-            ("cpu", "date", "device", "wall"),
+            "reads a clock: of the wall, of the time spent on the CPU, of the date, or of a device; or makes the "
+            "context manager of a ``block`` that reads the clock before and behind it",
+            ("block", "cpu", "date", "device", "wall"),
         ),
         "compares": Attribute("compares the elements", kind=bool),
         "constant": Attribute("a constant that is not a finite number", ("infinity", "nan")),

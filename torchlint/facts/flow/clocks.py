@@ -80,6 +80,11 @@ class Clocks(Fact):
                 break
         return tail.work if tail.work and (tail.heavy or not tail.surely) else None
 
+    def left_over(self, facts: FileFacts, block: ast.With) -> str | None:
+        """Return the device work that nothing waits for at the end of a block, or ``None``; see ``unsynchronised``."""
+        tail = self._block(facts, block.body)
+        return tail.work if tail.work and (tail.heavy or not tail.surely) else None
+
     def warms_up(self, facts: FileFacts, call: ast.Call, compiled: frozenset[str]) -> str | None:
         """Return the compiled function or class that runs in a loop timed by a reading of a clock, or ``None``.
 
@@ -240,7 +245,7 @@ class Clocks(Fact):
             return Tail(ast.unparse(call), heavy=True)
         if targets:
             return self._called(call, targets, depth)
-        if method in _QUEUING or self._steps(facts, func):
+        if method in _QUEUING or self.steps(facts, func):
             return Tail(ast.unparse(call))
         if method == "step" and "sched" in dotted(func).lower():
             return _NOTHING  # of learning rates
@@ -252,8 +257,8 @@ class Clocks(Fact):
             return _NOTHING
         return _MAY_WAIT
 
-    def _steps(self, facts: FileFacts, func: ast.expr) -> bool:
-        """Whether an optimizer steps."""
+    def steps(self, facts: FileFacts, func: ast.expr) -> bool:
+        """Return whether what is called is the step of an optimizer."""
         if not isinstance(func, ast.Attribute) or func.attr != "step":
             return False
         kind = self.autograd.values.of(facts, func.value).kind
