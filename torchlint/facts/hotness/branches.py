@@ -26,6 +26,7 @@ _WARNINGS = method_names(says="alarm")
 _MESSAGES = last_names(says=True)
 _STOPPING = last_names(stops=True)
 
+_LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Yield, ast.YieldFrom)
 _NO_NUMBERS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda, *COMPREHENSIONS)
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.NotEq: ast.Eq}
 
@@ -42,6 +43,11 @@ def raises(block: Sequence[ast.stmt]) -> bool:
     if isinstance(last, ast.If):
         return raises(last.body) and raises(last.orelse)
     return _fails(last) or (isinstance(last, (ast.With, ast.AsyncWith)) and raises(last.body))
+
+
+def only_raises(block: Sequence[ast.stmt]) -> bool:
+    """Return whether a block exists to raise, and no branch in it returns or goes on before."""
+    return raises(block) and not any(isinstance(part, _LEAVING) for stmt in block for part in walk(stmt))
 
 
 def _fails(stmt: ast.stmt) -> bool:
@@ -83,14 +89,14 @@ def _is_no_number(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, (str, bytes, bool)))
 
 
-def opposite(test: ast.expr) -> ast.expr | None:
+def opposite(test: ast.expr) -> ast.expr:
     """Return the condition that is true where another is false: ``count >= n`` of ``count < n``, ``x`` of ``not x``."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return operand
         case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in _OPPOSITES:
             return ast.Compare(left, [_OPPOSITES[type(op)]()], others)
-    return None
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def sets_up(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:
@@ -168,6 +174,11 @@ def warns(block: Sequence[ast.stmt]) -> bool:
     if any(isinstance(func, ast.Attribute) and func.attr in _WARNINGS for func in _calls(block)):
         return True
     return _prints(block) and any(_ALARM.fits(text) for text in _printed(block))
+
+
+def skips(block: Sequence[ast.stmt]) -> bool:
+    """Return whether a block only says that a round of a loop is left out: ``logger.info(...)``, ``continue``."""
+    return len(block) > 1 and isinstance(block[-1], ast.Continue) and reports(block[:-1])
 
 
 def prints_any(block: Sequence[ast.stmt], test: ast.expr | None) -> bool:

@@ -20,12 +20,14 @@ from torchlint.facts.hotness.branches import (
     empties,
     fills_empty,
     moves_due,
+    only_raises,
     opposite,
     prints_any,
     raises,
     renders,
     restarts,
     sets_up,
+    skips,
     warns,
 )
 from torchlint.facts.hotness.conditions import (
@@ -207,13 +209,13 @@ GUARDS = (
         _ONCE,
         "a branch whose ways all end in `raise`",
         blocks=(_does(raises),),
-        behind=(_does(raises),),
+        behind=(_does(only_raises),),
     ),
     Guard(
         "branch that warns",
         _ONCE,
-        "a branch that writes a warning",
-        blocks=(_does(warns), prints_any),
+        "a branch that writes a warning, or only a message that a round is left out",
+        blocks=(_does(warns), _does(skips), prints_any),
         behind=(prints_any,),
     ),
     Guard("tracing", _ONCE, "a test for code that is being compiled or traced", tests=(_when(asks_for_tracing),)),
@@ -369,7 +371,7 @@ class Guards(Fact):
     def _behind_exit(self, leaving: ast.If, rest: Sequence[ast.stmt]) -> Bound | None:
         """The guard on the statements behind an exit, by what they do."""
         test = opposite(leaving.test)
-        return next((found for holds, found in self._behind if test is not None and holds(rest, test)), None)
+        return next((found for holds, found in self._behind if holds(rest, test)), None)
 
     def called(self, function: Scope) -> Bound | None:
         """Return the guard on all calls of a function."""

@@ -343,7 +343,7 @@ class Places:
             else:
                 if child in self.roots.aside:
                     local.hold(self.guards.of(OTHER_COMMAND), current)
-                updating = current in self.roots.updating and not latches(current)
+                updating = isinstance(current, ast.If) and current in self.roots.updating and not latches(current)
                 found, held = self._held(current, child, facts)
                 local.hold(None if _yields_beside(facts, scope, current, child) else found, current)
                 learns |= held
@@ -374,9 +374,10 @@ class Places:
         found = self._bound(node, child, facts)
         if not isinstance(node, ast.If):
             return found, False
-        if found is not None and found.limit is Frequency.ONCE and node in self.roots.updating and not _is_debug(node):
-            return Bound(Frequency.UPDATE, found.guard), True  # every few batches or steps, but then an update
         arm = _arm(node, child)
+        updating = not self.roots.updating.isdisjoint(arm)
+        if found is not None and found.limit is Frequency.ONCE and updating and not _is_debug(node):
+            return Bound(Frequency.UPDATE, found.guard), True  # every few batches or steps, but then an update
         paced, iterates = (not each.isdisjoint(arm) for each in (self.roots.paced, self.roots.iterating))
         learns = paced or iterates or any(map(self._rooted, arm))
         return _with_update(found) if paced else _with_iteration(found, iterates), learns

@@ -16,7 +16,14 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import ANY, Receiver
 from torchlint.facts.hotness import environments
 from torchlint.facts.hotness.answering import answers
-from torchlint.facts.hotness.around import branches, enclosing_loop, loops_of_one_step, loops_of_one_update, unlooped
+from torchlint.facts.hotness.around import (
+    around,
+    branches,
+    enclosing_loop,
+    loops_of_one_step,
+    loops_of_one_update,
+    unlooped,
+)
 from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.collected import loops_over_collected
@@ -65,7 +72,7 @@ class Roots:
 
     ``drivers`` are functions that contain or reach a root loop; ``episodes`` the loops around these, and ``programs``
     the functions that hold one around steps of an environment; ``receivers`` the objects on which the ``functions``
-    are roots; ``updating`` the branches that hold a gradient update themselves; ``paced`` the statements that hold
+    are roots; ``updating`` the statements that hold a gradient update themselves; ``paced`` the statements that hold
     one, or a call that leads to one, with no loop between; ``iterating`` those that hold a call of what loops over
     updates, likewise; ``aside`` the statements that run instead of a step, when a worker is sent another command;
     ``fitting`` the functions that hold a loop of updates, ``iterations`` also those that lead to one. ``given`` are
@@ -144,7 +151,7 @@ def _found_roots(
         if kind == STEP:
             stepping.setdefault(scope, []).append(call)
         else:
-            roots.updating.update(branches(scope, call))
+            roots.updating.update(around(scope, call))
     for scope, steps in stepping.items():
         roots.aside.update(_other_commands(scope, steps))
     shown = Shown(graph)
