@@ -34,6 +34,7 @@ _EACH = frozenset(
     """map imap imap_unordered starmap starmap_async map_async filter reduce sorted min max sort tree_map
     tree_map_only apply_along_axis vectorize fromiter apply""".split()
 )
+_HANDED_ON = 2  # functions through which the dict of ``**modules`` is followed
 
 
 def indirect(
@@ -153,15 +154,35 @@ class _CalleeFinder:
             return
         arguments = [(str(place), node) for place, node in enumerate(call.args)]
         arguments += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
-        if not arguments:
+        spread = [keyword.value for keyword in call.keywords if not keyword.arg]
+        if not arguments and not spread:
             return
         framework = self._framework(facts, call)
+        for whole in spread if framework else ():
+            for file, place, node in self._entries(facts, whole, 0):
+                if place in framework:
+                    self._hand(file, node, framework[place])
         for place, node in arguments:
             if place in framework:
                 self._hand(facts, node, framework[place])
             elif last not in _KEEPERS and self._may_be_function(node):
                 found = self._given(self.values.of(facts, node), modules=False)
                 self.graph.run(facts, call, found, How.EACH if last in _EACH else How.HERE)
+
+    def _entries(self, facts: FileFacts, node: ast.expr, depth: int) -> Iterator[tuple[FileFacts, str, ast.expr]]:
+        """The entries of a dict that is handed on by ``**modules``, also of one that a function makes."""
+        made = self.project.reaching(facts, node).value or node
+        match made:
+            case ast.Dict(keys=keys, values=values):
+                for key, value in zip(keys, values, strict=True):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        yield facts, key.value, value
+            case ast.Call(func=ast.Name(id="dict"), keywords=words):
+                yield from ((facts, word.arg, word.value) for word in words if word.arg)
+            case ast.Call() if depth < _HANDED_ON:
+                for function in self.graph.sure(made):
+                    for result in function.results:
+                        yield from self._entries(function.file, result, depth + 1)
 
     def held(self) -> None:
         """Record the functions that attributes of objects hold for a framework, which calls them."""

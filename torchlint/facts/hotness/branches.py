@@ -50,6 +50,16 @@ def only_raises(block: Sequence[ast.stmt]) -> bool:
     return raises(block) and not any(isinstance(part, _LEAVING) for stmt in block for part in walk(stmt))
 
 
+def ends_program(block: Sequence[ast.stmt]) -> bool:
+    """Return whether a block ends with the end of the program: ``exit(0)``, ``sys.exit()``."""
+    match block[-1] if block else None:
+        case ast.Expr(
+            value=ast.Call(func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id="sys" | "os"), attr=name))
+        ):
+            return name in _STOPPING
+    return False
+
+
 def _fails(stmt: ast.stmt) -> bool:
     """Whether a statement ends the program with an error: ``sys.exit("NaN")``, ``exit(1)``, but not ``exit()``."""
     match stmt:

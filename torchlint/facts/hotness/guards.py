@@ -18,6 +18,7 @@ from torchlint.facts.code.reach import leaves
 from torchlint.facts.hotness.branches import (
     draws_fewer,
     empties,
+    ends_program,
     fills_empty,
     moves_due,
     only_raises,
@@ -207,8 +208,8 @@ GUARDS = (
     Guard(
         "branch that raises",
         _ONCE,
-        "a branch whose ways all end in `raise`",
-        blocks=(_does(raises),),
+        "a branch whose ways all end in `raise`, or that ends the program",
+        blocks=(_does(raises), _does(ends_program)),
         behind=(_does(only_raises),),
     ),
     Guard(
