@@ -119,6 +119,8 @@ class Needed:
                 yield call.func.value
             else:
                 yield call.args[0]  # an engine's takes the loss
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "size" and _is_axis(call):
+            yield call.func.value
         elif isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_backward"):
             yield from call.args[:1]
         elif isinstance(call.func, ast.Attribute) and not name and call.func.attr in _CHECKS:
@@ -149,6 +151,14 @@ class Needed:
         source = call.args[0].value if isinstance(call.args[0], ast.Subscript) else call.args[0]
         if isinstance(source, ast.Name):
             yield from (node for how, node in scope.appends.get(source.id, ()) if how != "extend")
+
+
+def _is_axis(call: ast.Call) -> bool:
+    """Whether a call is given the number of an axis: of an array ``size`` is no method."""
+    match call.args:
+        case [ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))]:
+            return not call.keywords
+    return False
 
 
 def _indexed(node: ast.expr) -> ast.expr:
