@@ -32,20 +32,23 @@ class Tail:
     """What code does last with a device.
 
     ``work`` is the source of what it gives the device last, empty if it waits, or may wait, after that (``waits``).
-    ``surely``: whether some of it is known to wait, ``heavy`` whether networks run or are differentiated after that.
+    ``surely``: whether some of it is known to wait, ``heavy`` whether networks run or are differentiated after that,
+    ``trains`` whether an optimizer steps.
     """
 
     work: str = ""
     heavy: bool = False
     waits: bool = False
     surely: bool = False
+    trains: bool = False
 
     def after(self, earlier: Tail) -> Tail:
         """Return the tail of some code and of what runs before it."""
         if self.surely:
             return self
         work = self.work if self.waits else self.work or earlier.work
-        return Tail(work, self.heavy or earlier.heavy, self.waits or earlier.waits, earlier.surely)
+        heavy, trains = self.heavy or earlier.heavy, self.trains or earlier.trains
+        return Tail(work, heavy, self.waits or earlier.waits, earlier.surely, trains)
 
 
 _WAITS = Tail(waits=True, surely=True)
@@ -81,9 +84,13 @@ class Clocks(Fact):
         return tail.work if tail.work and (tail.heavy or not tail.surely) else None
 
     def left_over(self, facts: FileFacts, block: ast.With) -> str | None:
-        """Return the device work that nothing waits for at the end of a block, or ``None``; see ``unsynchronised``."""
+        """Return the device work that nothing waits for at the end of a block, or ``None``.
+
+        A network runs in it, is differentiated or trained; behind something that waits, a step alone is little.
+        """
         tail = self._block(facts, block.body)
-        return tail.work if tail.work and (tail.heavy or not tail.surely) else None
+        large = tail.heavy or (tail.trains and not tail.surely)
+        return tail.work if tail.work and large else None
 
     def warms_up(self, facts: FileFacts, call: ast.Call, compiled: frozenset[str]) -> str | None:
         """Return the compiled function or class that runs in a loop timed by a reading of a clock, or ``None``.
@@ -246,7 +253,7 @@ class Clocks(Fact):
         if targets:
             return self._called(call, targets, depth)
         if method in _QUEUING or self.steps(facts, func):
-            return Tail(ast.unparse(call))
+            return Tail(ast.unparse(call), trains=method not in _QUEUING)
         if method == "step" and "sched" in dotted(func).lower():
             return _NOTHING  # of learning rates
         if name.startswith("torch.") or self._is_tensor(facts, func):
@@ -326,7 +333,8 @@ def _either(ends: Sequence[Tail]) -> Tail:
     work = next((end.work for end in ends if end.work), "")
     waiting = any(end.waits and not end.work for end in ends)
     heavy, waits = any(end.heavy for end in ends), any(end.waits for end in ends)
-    return Tail("" if waiting else work, heavy, waits, bool(ends) and all(end.surely for end in ends))
+    surely, trains = bool(ends) and all(end.surely for end in ends), any(end.trains for end in ends)
+    return Tail("" if waiting else work, heavy, waits, surely, trains)
 
 
 def _end(node: ast.expr) -> tuple[int, int]:
