@@ -63,7 +63,7 @@ class TimedBlocks(Finder):
         calls = [part for part in walk(loop) if isinstance(part, ast.Call)]
         if any(self.clocks.steps(facts, call.func) or _attr(call.func) == "backward" for call in calls):
             return True
-        return any(self.autograd.updates(each) for call in calls for each in self.autograd.graph.callees.get(call, ()))
+        return any(self.autograd.updates(each) for call in calls for each in self.autograd.graph.sure(call))
 
     def _is_timer(self, facts: FileFacts, call: ast.Call) -> bool:
         project = self.autograd.project
@@ -114,7 +114,7 @@ class TimedBlocks(Finder):
             method = _attr(call.func) or name.rpartition(".")[2]
             if method in _WAITING or "synchronize" in method or name.startswith("torch."):
                 return True
-            targets = self.autograd.graph.callees.get(call, ()) if depth else ()
+            targets = self.autograd.graph.sure(call) if depth else ()
             if any(self._waits(target, depth - 1) for target in targets):
                 return True
         return False
