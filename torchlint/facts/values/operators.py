@@ -80,6 +80,8 @@ def unary(op: ast.unaryop, operand: Value) -> Value:
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
     """Return the value of a binary operation."""
     kinds = {left.kind, right.kind}
+    if left.kind is Kind.LIST and isinstance(op, ast.Mult) and Kind.NDARRAY not in kinds:
+        return left  # also times a number that lies in a tensor
     if Kind.TENSOR in kinds:
         return _on_tensors(op, left, right)
     if HOST in (left, right):
@@ -101,8 +103,6 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         return FLOAT if floats else INT if left.dtype == right.dtype == "int" else NUMBER
     if left.kind is Kind.STRING:
         return STRING
-    if left.kind is Kind.LIST and isinstance(op, ast.Mult):
-        return left
     if kinds == {Kind.LIST} and isinstance(op, ast.Add):
         return join([left, right]) or UNKNOWN
     if kinds == {Kind.TUPLE} and isinstance(op, ast.Add):
