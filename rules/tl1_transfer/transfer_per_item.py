@@ -119,9 +119,9 @@ class TransferPerItem(Rule):
     ## What it does
     Finds `.to(device)`, `.cuda()`, `.cpu()` and `torch.as_tensor(..., device=)` of each item in a loop or
     comprehension in hot code, where the results are stacked afterwards or fill the rows of a tensor, and `.cpu()` of
-    one row of a tensor at a time, by its number or of a loop over the rows, or of all of it for one row. A tensor that
-    a network gave and that is stored in a row or column of a tensor on the host counts too: `tokens[:, i] = token`
-    copies it there; so does a move of all that is stored there, in the same loop.
+    one row, one column or some rows of a tensor at a time, by a number or of a loop over the rows, or of all of it for
+    one row. A tensor that a network gave and that is stored in a row or column of a tensor on the host counts too:
+    `tokens[:, i] = token` copies it there; so does a move of all that is stored there, in the same loop.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
     indexed: each of these copies it there, and the first is reported. And moves to a device in `__getitem__` of a
     dataset, which a loader calls for each item of a batch.
@@ -337,33 +337,47 @@ def _is_element(site: Site, call: cst.Call) -> bool:
 
 
 def _is_row(site: Site, source: cst.BaseExpression, place: int) -> bool:
-    """Whether an expression is one row of a tensor, by a number that a loop counts, of a tensor that stays the same.
+    """Whether an expression is one part of a tensor, by a number that a loop counts, of a tensor that stays the same.
 
-    A loop may go over the rows, and a mask may pick some elements of each.
+    A row, a column, or some rows: ``x[i]``, ``x[:, i]``, ``x[i : i + 1]``. A loop may go over the rows, and a mask may
+    pick some elements of each.
     """
     surely = False
-    while (inner := _whole(source)) is not None:
+    while (inner := _whole(site, source)) is not None:
         surely = surely or (isinstance(source, cst.Call) and _named(source) in _SURELY_TENSOR)
         source = inner
     if takes_row(site, source.value if isinstance(source, cst.Subscript) else source):
         return True
     if not isinstance(source, cst.Subscript):
         return False
-    match source.slice[0].slice:
-        case cst.Index(value=index) if site.values.of(index).kind is Kind.NUMBER:
-            pass
-        case _:
-            return False
+    counts = [index for index in _indices(source) if site.values.of(index).kind is Kind.NUMBER]
     base = source.value
-    if not (surely or site.values.of(base).kind is Kind.TENSOR):
+    if not counts or not (surely or site.values.of(base).kind is Kind.TENSOR):
         return False
-    same, turns = site.loops.around(base)[place], site.loops.around(index)[place]
-    return turns.item and not same.item and not same.carried
+    same = site.loops.around(base)[place]
+    return any(site.loops.around(index)[place].item for index in counts) and not same.item and not same.carried
 
 
-def _whole(source: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What a method is called on, or a constant part is taken of: ``x[i]`` of ``x[i].sum()`` and of ``x[i][0]``."""
+def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
+    """The numbers that a subscript is given: its indices, and the first place of each slice."""
+    for element in node.slice:
+        match element.slice:
+            case cst.Index(value=index, star=None):
+                yield index
+            case cst.Slice(lower=cst.BaseExpression() as first):
+                yield first
+
+
+def _whole(site: Site, source: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What a method is called on, or a constant part is taken of: ``x[i]`` of ``x[i].sum()`` and of ``x[i][0]``.
+
+    A function of torch that computes something of one tensor is such a method under another name.
+    """
     match source:
+        case cst.Call(func=func, args=[cst.Arg(value=inner, keyword=None, star="")]) if (
+            name := site.names.of(func) or ""
+        ).startswith("torch.") and name not in _CREATORS:
+            return inner
         case cst.Call(func=cst.Attribute(value=inner)):
             return inner
         case cst.Subscript(
