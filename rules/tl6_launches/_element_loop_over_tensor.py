@@ -13,11 +13,12 @@ from torchlint.facts.finders import Finder
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import method_names
+from torchlint.models import function_names, method_names
 from torchlint.rule import Device, Kind, Value
 from torchlint.rule.site import Site
 
 _FINDING = method_names(waits="shape")
+_MAKING = function_names("torch", makes="data")
 _DEEPEST = 8
 
 
@@ -42,10 +43,15 @@ class RowReads(Fact):
         for _ in range(_DEEPEST):
             match node:
                 case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=args, keywords=named):
+                    name = self.project.qualified(facts, node.func) or ""
+                    if name.startswith("torch.") and name not in _MAKING and args:  # a method under another name
+                        inner, *args = args
                     given = [*args, *(keyword.value for keyword in named)]
                     plain = all(isinstance(each, ast.Constant) for each in given) and attr not in _FINDING
                     if not plain or not self._is_tensor(facts, inner):
                         return
+                    node = inner
+                case ast.Subscript(value=inner, slice=index) if _is_fixed(index):
                     node = inner
                 case ast.Compare(left=left, comparators=[right]) | ast.BinOp(left=left, right=right):
                     if not isinstance(right, (ast.Constant, ast.Attribute)) or self._is_tensor(facts, right):
@@ -59,6 +65,12 @@ class RowReads(Fact):
 
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
         return self.values.of(facts, node).kind is Kind.TENSOR
+
+
+def _is_fixed(index: ast.expr) -> bool:
+    """Whether an index is written out, so that it is the same in each round: ``0``, ``[1, 2]``."""
+    parts = index.elts if isinstance(index, (ast.List, ast.Tuple)) else [index]
+    return all(isinstance(part, ast.Constant) for part in parts)
 
 
 @dataclass(eq=False, slots=True)
