@@ -119,7 +119,7 @@ class Needed:
                 yield call.func.value
             else:
                 yield call.args[0]  # an engine's takes the loss
-        elif isinstance(call.func, ast.Attribute) and call.func.attr == "size" and _is_axis(call):
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "size" and _is_axis(facts, call):
             yield call.func.value
         elif isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_backward"):
             yield from call.args[:1]
@@ -153,11 +153,20 @@ class Needed:
             yield from (node for how, node in scope.appends.get(source.id, ()) if how != "extend")
 
 
-def _is_axis(call: ast.Call) -> bool:
-    """Whether a call is given the number of an axis: of an array ``size`` is no method."""
+def _is_axis(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call is given the number of an axis, or some of several sizes are taken of what it gives.
+
+    Of an array ``size`` is no method, and that of a buffer gives one number.
+    """
     match call.args:
         case [ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))]:
             return not call.keywords
+        case [] if not call.keywords:
+            match facts.parent.get(call):
+                case ast.Subscript(value=whole):
+                    return whole is call
+                case ast.Assign(targets=[ast.Tuple()]):
+                    return True
     return False
 
 
