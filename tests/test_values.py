@@ -47,6 +47,7 @@ EXPRESSIONS = {
     "np.append(np.ones(2, np.float32), 0.5)": "ndarray",
     "np.ones(2, np.uint8).clip(0.5)": "ndarray rank 1",
     "np.quantile(np.ones(2), 0.5)": "numpy scalar",
+    "np.r_[np.ones(2), 1.0]": "ndarray",
     "True": "Python number bool",
     "-1.5": "Python number float",
     "'a'": "string",

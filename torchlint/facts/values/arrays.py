@@ -13,6 +13,7 @@ from torchlint.facts.values.signatures import Of, dtype_of, keyword, names_objec
 from torchlint.models import last_names
 from torchlint.rule import UNKNOWN, Kind, Value
 
+JOINING_SUBSCRIPTS = frozenset({"numpy.r_", "numpy.c_"})  # objects that join what they are indexed with
 _FILLED = frozenset({"zeros", "ones", "empty", "eye", "identity", "linspace", "logspace"})
 _MADE_OF = last_names("numpy", makes="data")
 _JOINING = last_names("numpy", joins="parts")

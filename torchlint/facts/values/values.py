@@ -19,7 +19,7 @@ from torchlint.facts.code.tree import forms_of
 from torchlint.facts.values import operators, tensordicts
 from torchlint.facts.values.added import row_of
 from torchlint.facts.values.annotations import OPEN, Annotations, contradicts, is_typed_dict
-from torchlint.facts.values.arrays import array_item
+from torchlint.facts.values.arrays import JOINING_SUBSCRIPTS, array_item
 from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
@@ -29,6 +29,7 @@ from torchlint.facts.values.generated import encoded, is_input, is_output, of_ro
 from torchlint.facts.values.join import (
     HOST,
     INT,
+    NDARRAY,
     TENSOR,
     as_annotated,
     bounded,
@@ -275,6 +276,8 @@ class Values(Fact):
             return self._ask.guess(encoded(key)) if key in table()["outputs"]["inputs"] else HOST
         if source == tensordicts.TENSORDICT:
             return self._ask.entry(facts, key) if isinstance(key, str) else source
+        if not source.known and self.project.qualified(facts, node.value) in JOINING_SUBSCRIPTS:
+            return NDARRAY
         if not source.known and isinstance(key, str):
             return self._ask.promised(facts, key)
         if source == UNKNOWN and key == 0 and is_output(node.value, self._ask.knower(facts)):
