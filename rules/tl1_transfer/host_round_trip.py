@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Call, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.build import source
-from torchlint.rule.convert import LEGACY_CONSTRUCTORS
 
 from ._defaults import defaults_unset
-from ._host_round_trip import read_back
+from ._host_round_trip import WRAPPERS, read_alone, read_back
 
 _COPY = "torch.tensor"
-_WRAPPERS = frozenset({_COPY, "torch.as_tensor", "torch.from_numpy", "torch.asarray", *LEGACY_CONSTRUCTORS})
 _STEPS = frozenset({"cpu", "detach", "to", "cuda", "float", "double", "squeeze", "unsqueeze", "clone", "contiguous"})
 _BACK = "a tensor is converted to an array and back; stay in torch: {better}"
 _FORTH = "an array is converted to a tensor and back with nothing computed in between"
@@ -52,7 +50,8 @@ class HostRoundTrip(Rule):
 
     ## What it does
     Finds tensors made of arrays that are tensors read back (`torch.tensor(t.cpu().numpy())`), also after NumPy
-    functions that torch has too, and arrays that go through a tensor without anything being computed there.
+    functions that torch has too, and arrays that go through a tensor without anything being computed there, also under
+    a name that nothing else reads.
 
     ## Why is this slow
     Every step of the way costs a few microseconds in Python. From an accelerator the read also waits for all work
@@ -87,7 +86,7 @@ class HostRoundTrip(Rule):
     code = "TL110"
     name = "host-round-trip"
     summary = "a tensor goes to NumPy and comes back"
-    trigger = Call(*_WRAPPERS) | Method("numpy")
+    trigger = Call(*WRAPPERS) | Method("numpy")
     least = Frequency.UPDATE
     yields_to = ("TL101", "TL104")
     fixable = True
@@ -107,7 +106,7 @@ class HostRoundTrip(Rule):
         node = site.node
         if not isinstance(node, cst.Call):
             return
-        if site.names.of(node.func) in _WRAPPERS:
+        if site.names.of(node.func) in WRAPPERS:
             data = node.args[0].value if node.args and site.calls.is_plain(node) else None
             if data is not None and read_back(site, data):
                 better = "`t.detach().clone()`" if _is_copy(site, node) else "torch has these functions too"
@@ -173,8 +172,10 @@ def _made_of_array(site: Site, read: cst.Call) -> bool:
             ):
                 node = inner
             case cst.Call(func=function, args=[cst.Arg(value=data, star=""), *_]) if (
-                site.names.of(function) in _WRAPPERS
+                site.names.of(function) in WRAPPERS
             ):
                 return site.values.of(data).kind is Kind.NDARRAY
+            case cst.Name():
+                return read_alone(site, node)
             case _:
                 return False
