@@ -27,6 +27,11 @@ _RESTS = (
     "`cumsum` computes all these sums"
 )
 
+_SERIES = (
+    "each iteration multiplies the same tensor by the same factor, an operation of its own; compute these powers as "
+    "Python numbers, or all of them at once"
+)
+
 _WORTH = 3
 """A loop over the rows of one rollout is worth a change from as many operations on that need no earlier round."""
 
@@ -88,7 +93,8 @@ class PythonRecurrenceOverTensors(Rule):
     Finds loops in hot code that read tensors at the place that they count, or one element after the other, and compute
     a recurrence from them (discounted sums, GAE, V-trace), add them up one by one, or fill a tensor with what does not
     depend on other rounds, such as sums of all that follows; and comprehensions of such sums
-    (`[(powers[: n - t] * rewards[t:]).sum() for t in range(n)]`).
+    (`[(powers[: n - t] * rewards[t:]).sum() for t in range(n)]`). Also loops that list the powers of a discount:
+    `returns.insert(0, g); g = g * gamma` with a tensor `g`.
 
     ## Why is this slow
     Taking an element out of a tensor and every sum and product of 0-d tensors is an operation with all its overhead,
@@ -168,6 +174,8 @@ class PythonRecurrenceOverTensors(Rule):
         if not picked.carried:
             rest = _REST if isinstance(loop, cst.For) else _RESTS
             yield Report(over, rest if picked.rest else _ALONE)
+        elif picked.series:
+            yield Report(over, _SERIES)
         elif picked.single:
             yield Report(over, _SUM if picked.summed else _SINGLE)
         elif picked.paired or picked.ahead > picked.prepared:

@@ -111,6 +111,7 @@ class Picked:
         ahead: how many sums, products and the like need nothing of an earlier round: before the loop they are one each.
         paired: one of these takes elements of two tensors.
         summed: all that goes from round to round is a sum of single numbers; ``rest``: each round sums up what is left.
+        series: each round multiplies the same tensor once more and keeps it, and reads no element: powers.
     """
 
     carried: bool = False
@@ -120,6 +121,7 @@ class Picked:
     paired: bool = False
     summed: bool = False
     rest: bool = False
+    series: bool = False
 
 
 @dataclass(frozen=True, slots=True)

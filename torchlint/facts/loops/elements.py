@@ -15,7 +15,7 @@ from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, is_number, names_in, root_of, walk
 from torchlint.facts.dataflow.sources import Sources
-from torchlint.facts.loops.operations import READING, added_to_end, ahead, bare, wholes
+from torchlint.facts.loops.operations import READING, added_to_end, ahead, bare, scaled_by, wholes
 from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -135,6 +135,8 @@ class Elements(Fact):
             return None
         if self._sums_up_rest(facts, loop):
             return Picked(summed=True, rest=True)
+        if self._is_series(facts, loop):
+            return Picked(carried=True, single=True, series=True)
         reads = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and _is_read(part)]
         taken = {part: value for part in reads if (value := self._part(facts, part)) is not None}
         if any(value.kind is Kind.NDARRAY for value in taken.values()):
@@ -245,6 +247,18 @@ class Elements(Fact):
         begins = [part.lower for part in walk(rest.slice) if isinstance(part, ast.Slice) and part.upper is None]
         from_here = any(isinstance(lower, ast.Name) and lower.id == count for lower in begins)
         return from_here and self.is_count(facts, loop.iter) and self.values.of(facts, rest.value).kind is Kind.TENSOR
+
+    def _is_series(self, facts: FileFacts, loop: ast.For) -> bool:
+        """Whether rounds keep a tensor and multiply it by one factor: ``found.append(g); g = g * gamma``."""
+        added = [pair for stmt in loop.body if (pair := added_to_end(stmt)) is not None]
+        scaled = [pair for stmt in loop.body if (pair := scaled_by(stmt)) is not None]
+        if not (len(loop.body) == 2 and len(added) == len(scaled) == 1 and not loop.orelse):
+            return False
+        (_, value), (name, factor) = added[0], scaled[0]
+        changed = {name.id, *names_in(loop.target)}
+        if not isinstance(value, ast.Name) or value.id != name.id or changed & set(names_in(factor)):
+            return False
+        return self.values.of(facts, value).kind is Kind.TENSOR
 
     def _is_prepared(self, facts: FileFacts, node: ast.Subscript) -> bool:
         """Whether a tensor that a loop reads was added up from several others at once, before the loop.

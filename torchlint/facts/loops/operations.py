@@ -110,6 +110,17 @@ def added_to_end(stmt: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
+def scaled_by(stmt: ast.AST) -> tuple[ast.Name, ast.expr] | None:
+    """Return the name that a statement multiplies by something, and by what: ``x = x * factor``, not in place."""
+    match stmt:
+        case ast.Assign(targets=[ast.Name() as name], value=ast.BinOp(left=left, op=ast.Mult(), right=right)):
+            sides = ((left, right), (right, left))
+            found = (factor for read, factor in sides if isinstance(read, ast.Name) and read.id == name.id)
+            factor = next(found, None)
+            return None if factor is None else (name, factor)
+    return None
+
+
 def _set_by(stmt: ast.stmt) -> Iterator[ast.expr]:
     """The names that a statement sets, and the collections that it writes to."""
     if (added := added_to_end(stmt)) is not None:
