@@ -46,6 +46,13 @@ def is_loss(site: Site, node: cst.CSTNode) -> bool:
     return twin is not None and (losses.called_on(site.file, twin) or losses.is_term(site.file, twin))
 
 
+def written_into(site: Site, node: cst.CSTNode) -> str:
+    """Return the tensor that each round writes a value into, and with it its graph: ``losses[i] = loss``."""
+    twin = site.expression(node)
+    recorded = twin is not None and site.autograd.records() is True
+    return site.fact(Growth).written(site.file, twin, anew=True) if recorded and twin is not None else ""
+
+
 def gives_loss(site: Site, node: cst.CSTNode) -> bool:
     """Return whether an expression is what a call gives whose function ran backward() through it, or a part of it."""
     twin = site.expression(node)
@@ -165,4 +172,5 @@ class Kept(Finder):
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """Yield the added expressions."""
-        return (node for node in self.growth.added(file, wanted) if self.autograd.has_graph(file, node) is not False)
+        kept = (*self.growth.added(file, wanted), *self.growth.places(file, wanted))
+        return (node for node in kept if self.autograd.has_graph(file, node) is not False)

@@ -8,7 +8,16 @@ from torchlint import cst
 from torchlint.rule import Example, Fix, Found, Frequency, Input, Kind, Level, Report, Rule, Site, Use
 from torchlint.rule.build import source
 
-from ._graph_kept_alive import Kept, backpropagated, chains, gives_loss, is_leaf, is_loss, lives_for_a_call
+from ._graph_kept_alive import (
+    Kept,
+    backpropagated,
+    chains,
+    gives_loss,
+    is_leaf,
+    is_loss,
+    lives_for_a_call,
+    written_into,
+)
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
 # Where a later backward() may run through the graph: what is passed to code that is not known, such as a memory.
@@ -56,7 +65,8 @@ class GraphKeptAlive(Rule):
 
     ## What it does
     Finds tensors that keep an autograd graph and are added to a sum, a list or an object again and again in hot
-    code, where nothing ever runs backward through the collection.
+    code, or written into a tensor place by place (`losses[i] = loss`), where nothing ever runs backward through the
+    collection.
 
     ## Why is this slow
     A tensor holds the graph that made it, and that graph holds what its backward pass needs. As long as the sum or the
@@ -117,7 +127,8 @@ class GraphKeptAlive(Rule):
         node = site.node
         if not isinstance(node, cst.BaseExpression):
             return
-        where = site.loops.grown(node, anew=True)
+        place = written_into(site, node)
+        where = place or site.loops.grown(node, anew=True)
         if not where or _follows_another(site, node):
             return
         given, kind = gives_loss(site, node), site.values.of(node).kind
@@ -136,7 +147,7 @@ class GraphKeptAlive(Rule):
         if not learns and _is_only_listed(site, node) and chains(site, node):
             return  # its graph is a part of that of the next round anyway
         freed = given or backpropagated(site, node)
-        if freed and not learns:
+        if (freed or place) and not (freed and learns):
             return  # the graph is wanted until a later backward()
         ends = site.flow.graph_uses(node)
         if ends & (_LATER - {Use.PASSED} if given else _LATER) or (ends & _OPEN and not freed):

@@ -55,6 +55,22 @@ class Growth(Fact):
             return self._sum(facts, node, parent, anew)
         return ""
 
+    def written(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
+        """Return the source of the tensor that an expression is written into, ``losses[i] = loss``, if that lasts."""
+        match facts.parent.get(node):
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole)], value=value) if value is node:
+                tensor = self.flow.values.of(facts, whole).kind is Kind.TENSOR
+                return whole.id if tensor and self._lasts(facts, node, whole, anew) else ""
+        return ""
+
+    def places(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
+        """Yield the expressions of a file that are written into tensors that last, as far as they are ``wanted``."""
+        for scope in facts.scopes:
+            for items in scope.appends.values():
+                for how, node in items:
+                    if how == "item" and wanted(node) and self.written(facts, node):
+                        yield node
+
     def added(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
         """Yield the expressions of a file that are added to something that lasts, as far as they are ``wanted``."""
         for node in self._candidates(facts, wanted):
