@@ -406,7 +406,7 @@ PROGRAMS = {
     ),
     "a tensor of the type of another": (
         "x = torch.ones(3)\nkind = type(x)\nshow(kind(x.size(0), 1).to(place))",
-        "tensor",
+        "tensor rank 2",
     ),
     "a call of the type of what is not known": ("kind = type(made())\nshow(kind(3))", "unknown"),
     "random.sample of a buffer": (

@@ -154,6 +154,7 @@ class Elements(Fact):
         rows = [part for part in reads if isinstance(part, ast.Name) and self._is_element(facts, part)]
         number, paired = ahead(parts, carrying, rows)
         numbers = all(value.rank == 1 for value in tensors) or self._are_numbers(facts, taken)
+        numbers = numbers or any(self._fills_number(facts, stmt) for stmt in loop.body)
         return Picked(
             carried=bool(carrying),
             single=bool(tensors) and numbers,
@@ -355,6 +356,13 @@ class Elements(Fact):
         """Whether a statement sets what a tensor holds at the place that the loop counts."""
         targets = stmt.targets if isinstance(stmt, ast.Assign) else ()
         return any(isinstance(target, ast.Subscript) and self.of(facts, target) is not None for target in targets)
+
+    def _fills_number(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+        """Whether a statement sets one number of a tensor of one dimension, so that what it computes is one, too."""
+        match stmt:
+            case ast.Assign(targets=[ast.Subscript(value=whole, slice=ast.Name() as index)]):
+                return self.counted(facts, whole, index) and self.values.of(facts, whole).rank == 1
+        return False
 
     def _is_single(self, stmt: ast.stmt) -> bool:
         """Whether a statement sets one element, by arithmetic."""

@@ -43,6 +43,8 @@ def legacy(last: str, where: Device, call: ast.Call, of: Of) -> Value:
         return replace(base, rank=source.rank, widened=cast(source, dtype).widened if where is Device.CPU else "")
     if source.kind in (Kind.LIST, Kind.TUPLE) and (rank := nested(source)) is not None:
         return replace(base, rank=rank)
+    if len(call.args) > 1 or source.kind is Kind.NUMBER:
+        return replace(base, rank=shape_rank("", last, call, of))  # sizes
     return base
 
 
