@@ -557,7 +557,22 @@ def make(name):
     if name == 'a':
         return A()
     return B()
-a = make(3)
+a = make(k)
+while True:
+    env.step(a.act(1))
+""",
+    "a factory of which a literal chooses the arm": """
+class A:
+    def act(self, x):
+        return g(x)  # O0
+class B:
+    def act(self, x):
+        return g(x)  # S2
+def make(name):
+    if name == 'a':
+        return A()
+    return B()
+a = make('b')
 while True:
     env.step(a.act(1))
 """,

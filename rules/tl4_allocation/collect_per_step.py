@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.facts.hotness.collecting import RolloutLoops
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
-
-from ._collect_per_step import RolloutLoops
 
 _COLLECT = "gc.collect"
 _EMPTY = "torch.cuda.empty_cache"

@@ -1,10 +1,11 @@
-"""NEW406: TL406, which asks the site alone."""
+"""NEW406: TL406, which asks the site, and a fact of torchlint."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.facts.hotness.collecting import RolloutLoops
 from torchlint.rule import Call, Level, Report, Rule, Site
 
 _BOTH = ("accelerate.utils.memory.release_memory", "accelerate.utils.release_memory")
@@ -20,6 +21,8 @@ class CollectPerStep(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a collection of everything, and an emptied cache."""
+        if site.fact(RolloutLoops).around(site.file, site.twin):
+            return
         rarer = "do it at intervals or not at all"
         match site.node:
             case cst.Call(func=func) as call if site.names.of(func) in _BOTH and not site.flow.handles_error():

@@ -1,4 +1,4 @@
-"""Whether a loop collects a whole rollout in each round: what TL406 asks about a site."""
+"""Loops that collect a whole rollout in each round."""
 
 from __future__ import annotations
 
