@@ -27,6 +27,7 @@ class Narrowed:
     ask: Ask
     stores: Callable[[str, str], list[AttributeStore]]
     _tested: dict[Scope, frozenset[str]] = field(default_factory=dict)
+    _testing: dict[str, list[Scope]] | None = None
 
     def of(self, facts: FileFacts, node: ast.Name | ast.Attribute, value: Value | None) -> Value | None:
         """Return the value of an expression, which is known by all but these tests, as far as they allow it."""
@@ -48,13 +49,28 @@ class Narrowed:
 
     def _promised(self, method: Scope, attr: str) -> Iterator[Sequence[str]]:
         """The classes that constructors assert of an attribute of their object which nothing else sets."""
-        owner = method.method_of.dotted if method.method_of is not None else ""
-        for cls in self.ask.project.family(owner):
-            for each in methods(cls):
+        if self._testing is None:
+            self._testing = {}
+            for cls in self.ask.project.classes.values():
+                for each in (each for each in methods(cls) if each.name == "__init__"):
+                    for name in self._own_tested(each):
+                        self._testing.setdefault(name, []).append(each)
+        owner = method.method_of
+        if owner is None:
+            return
+        for each in self._testing.get(attr, ()):
+            if self._is_inherited(each, owner) and self._is_constructed(owner.dotted, attr):
                 text = f"{each.self_name}.{attr}"
-                if each.name == "__init__" and text in self._texts(each) and self._is_constructed(owner, attr):
-                    body = each.node.body if isinstance(each.node, ast.FunctionDef) else ()
-                    yield from (self._asked(each.file, test, text) for test, truth in _asserted(body) if truth)
+                body = each.node.body if isinstance(each.node, ast.FunctionDef) else ()
+                yield from (self._asked(each.file, test, text) for test, truth in _asserted(body) if truth)
+
+    def _own_tested(self, constructor: Scope) -> Iterator[str]:
+        """The attributes of the own object that a constructor tests for a class."""
+        own = f"{constructor.self_name}."
+        return (text.removeprefix(own) for text in self._texts(constructor) if text.startswith(own))
+
+    def _is_inherited(self, constructor: Scope, cls: Scope) -> bool:
+        return constructor.method_of is not None and constructor.method_of.dotted in self._line(cls.dotted)
 
     def _is_constructed(self, cls: str, attr: str) -> bool:
         """Whether constructors alone set an attribute."""
