@@ -14,6 +14,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.chosen import Choice, choices
+from torchlint.facts.values.tested import comes_by, is_before
 from torchlint.late import dataclass
 
 if TYPE_CHECKING:
@@ -42,9 +43,8 @@ class Untaken(NamedTuple):
         run = [each for each in bindings if not self.holds(facts, each.stmt)]
         for last in [each for each in run if each.stmt in self.taken and each.how is Bind.ASSIGN]:
             choice = facts.parent[last.stmt]
-            where, at = facts.places[choice] if isinstance(choice, ast.stmt) else ([], 0)
-            if any(block is where and place > at for block, place in facts.blocks(node)):
-                run = [each for each in run if each is last or not _is_before(each, choice)]
+            if isinstance(choice, ast.stmt) and comes_by(facts, choice, node):
+                run = [each for each in run if each is last or not is_before(each, choice)]
         return run or bindings
 
 
@@ -106,9 +106,3 @@ def _arms(facts: FileFacts, node: ast.If | ast.IfExp, truth: bool) -> tuple[Sequ
     arm, other = (node.body, node.orelse) if truth else (node.orelse, node.body)
     block, place = facts.places[node]
     return [*arm, *(block[place + 1 :] if leaves(other) else ())], other
-
-
-def _is_before(binding: Binding, stmt: ast.AST) -> bool:
-    """Whether a binding stands before a statement, or is that of a parameter."""
-    first = getattr(stmt, "lineno", 0)
-    return binding.how is Bind.PARAM or getattr(binding.stmt, "lineno", first) < first

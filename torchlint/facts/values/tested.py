@@ -77,12 +77,12 @@ def possible(
     out: set[Binding] = set()
     for binding in bindings if 1 < len(bindings) <= MOST_BINDINGS else ():
         around = facts.parent.get(binding.stmt) if binding.how is Bind.ASSIGN else None
-        if not isinstance(around, ast.If) or not _comes_by(facts, around, node):
+        if not isinstance(around, ast.If) or not comes_by(facts, around, node):
             continue
         for test, truth in conjuncts(around.test, binding.stmt in around.body):
             asked = _kinds_asked(project, facts, test, node.id)
             if asked is not None and not _needs_more(around.test, test):
-                older = (each for each in bindings if _is_before(each, around))
+                older = (each for each in bindings if is_before(each, around))
                 out.update(each for each in older if not _may_pass(value_of(each), asked[0], truth is asked[1]))
     return [binding for binding in bindings if binding not in out] if out else bindings
 
@@ -99,8 +99,8 @@ def is_never_chosen(project: Project, facts: FileFacts, node: ast.expr, value: V
     return False
 
 
-def _comes_by(facts: FileFacts, stmt: ast.stmt, node: ast.AST) -> bool:
-    """Whether all that comes to a node has come by a statement: it stands before, in a block around the node."""
+def comes_by(facts: FileFacts, stmt: ast.stmt, node: ast.AST) -> bool:
+    """Return whether all that comes to a node has come by a statement: it stands before, in a block around the node."""
     where, at = facts.places[stmt]
     return any(block is where and place > at for block, place in facts.blocks(node))
 
@@ -112,8 +112,8 @@ def _needs_more(whole: ast.expr, part: ast.expr) -> bool:
     return whole is not part
 
 
-def _is_before(binding: Binding, stmt: ast.If) -> bool:
-    """Whether a binding stands before a statement, or is that of a parameter."""
+def is_before(binding: Binding, stmt: ast.stmt) -> bool:
+    """Return whether a binding stands before a statement, or is that of a parameter."""
     return binding.how is Bind.PARAM or getattr(binding.stmt, "lineno", stmt.lineno) < stmt.lineno
 
 
