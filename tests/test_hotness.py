@@ -12,6 +12,7 @@ from torchlint.engine.analysis import parse
 from torchlint.facts.hotness.denoising import denoises
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.samples import SampleLoops
+from torchlint.facts.hotness.why import explain
 from torchlint.rule import Frequency
 
 HEAD = "import torch\nimport gymnasium as gym\nfrom torch import nn\n"
@@ -2721,7 +2722,13 @@ def test_a_loop_that_generates_within_another_one_counts_as_one_over_updates() -
     """One round of the outer loop is a rollout, which holds many rounds of the inner one."""
     text = ROUNDS.format(name="run", scores="rewards").replace("\nrun(worker", "\nfor _ in range(99):\n    run(worker")
     assert frequencies(text) == {"A": U, "B": I, "C": U}
-    assert Code(HEAD + text).hot("# C").phrase == "once per generated batch"
+    code = Code(HEAD + text)
+    assert code.hot("# C").phrase == "once per generated batch"
+    (row,) = (row for row, line in enumerate(code.file().source.utf8.splitlines(), 1) if b"# C" in line)
+    why = explain(code.analyses[Heat], code.file(), next(stmt for stmt in code.file().places if stmt.lineno == row))
+    assert {why.phrase, why.ways[0].hot.phrase} == {"once per generated batch"}, (
+        "an explanation says what a finding says"
+    )
 
 
 def test_a_function_that_generates_and_that_nothing_calls_is_entered_once_per_rollout() -> None:

@@ -45,7 +45,7 @@ def _title(place: str, why: Why) -> Iterator[_Line]:
         yield f"{place} is not hot.", _HEADING
     else:
         doubt = "" if any(way.proven for way in why.ways) or not why.ways else f"; it is {NOT_PROVEN}"
-        yield f"{place} runs {why.frequency.phrase}{doubt}.", _HEADING
+        yield f"{place} runs {why.phrase}{doubt}.", _HEADING
 
 
 def _groups(ways: Sequence[Way], arrow: str, width: int) -> Iterator[_Line]:
@@ -53,7 +53,7 @@ def _groups(ways: Sequence[Way], arrow: str, width: int) -> Iterator[_Line]:
     heading = ""
     for way in ways:
         yield "", ""
-        above = way.hot.frequency.phrase if way.proven else f"{way.hot.frequency.phrase}, {_BY_NAME}"
+        above = way.hot.phrase if way.proven else f"{way.hot.phrase}, {_BY_NAME}"
         if above != heading:
             heading = above
             yield f"{heading}:", LABEL

@@ -121,13 +121,19 @@ class Way:
 class Why:
     """Why a line runs as often as it does: the ways that make it so, or the reasons why it is not hot.
 
-    ``more`` counts further ways that are left out.
+    ``more`` counts further ways that are left out; ``when`` are words that say more than the frequency does.
     """
 
     frequency: Frequency = Frequency.ONCE
     ways: tuple[Way, ...] = ()
     reasons: tuple[str, ...] = ()
     more: int = 0
+    when: str = ""
+
+    @property
+    def phrase(self) -> str:
+        """The frequency in words, e.g. ``once per environment step`` or ``once per generated batch``."""
+        return self.when or self.frequency.phrase
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ class Heat(Fact):
         entry = self.entry(scope, local)
         kinds = entry.kinds if entry is not None else frozenset()
         kinds = kinds | {ITERATION} if local.episode is not None else kinds
-        kinds = kinds | {GENERATION} if kinds and self._generates_often(scope, local) else kinds
+        kinds = kinds | {GENERATION} if kinds and self.generates_often(scope, local) else kinds
         return kinds | {SAMPLE} if kinds and local.sample is not None else kinds
 
     def entry(self, scope: Scope, local: Local) -> Entry | None:
@@ -211,7 +211,7 @@ class Heat(Fact):
         each = local.token is not None or local.sample is not None or local.imagined is not None
         if each and found is Frequency.EPISODE and self._iterates(scope, local):
             found = Frequency.STEP
-        elif found is Frequency.EPISODE and self._generates_often(scope, local):
+        elif found is Frequency.EPISODE and self.generates_often(scope, local):
             found = Frequency.UPDATE
         return found if local.cap is None else min(found, local.cap)
 
@@ -220,8 +220,8 @@ class Heat(Fact):
         entry = self.entry(scope, local)
         return local.episode is not None or (entry is not None and bool(entry.kinds))
 
-    def _generates_often(self, scope: Scope, local: Local) -> bool:
-        """Whether code runs in the rounds of a loop in which a model generates, several times for one rollout.
+    def generates_often(self, scope: Scope, local: Local) -> bool:
+        """Return whether code runs in the rounds of a loop in which a model generates, several times for one rollout.
 
         Such a loop is in another one, or in a function that runs once per rollout. So does one over chunks of what
         was generated.

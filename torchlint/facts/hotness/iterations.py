@@ -11,6 +11,8 @@ from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.around import around
+from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.tokens import makes_tokens
 from torchlint.models import Word
 
@@ -26,12 +28,17 @@ def demoted(
     """Remove the loops whose rounds also generate from those that run gradient updates, and return them.
 
     A function that runs one update stays as hot as it is; what stands around the call of it runs once per rollout.
-    Loops that hold an update themselves (``inline``) stay, and so do those that step an environment before each update.
+    Loops that hold an update themselves (``inline``) stay. So do those that step an environment before each update,
+    but not where that step takes what was generated, and a function with a loop of updates learns from it.
     """
-    candidates = {loop for loop, kinds in loops.items() if kinds == {"update"} and loop not in inline}
+    updating = {loop for loop, kinds in loops.items() if UPDATE in kinds}
+    candidates = {loop for loop, kinds in loops.items() if kinds == {UPDATE} and loop not in inline}
+    stepping = {loop for loop, kinds in loops.items() if STEP in kinds and loop not in inline} if updating else set()
     found: set[ast.AST] = set()
-    for facts in project.files.values() if candidates else ():
-        found.update(stmt for stmt in facts.places if stmt in candidates and _generates(graph, facts, stmt))
+    for facts in project.files.values() if candidates or stepping else ():
+        for stmt in facts.places:
+            if stmt in candidates or (stmt in stepping and _learns(graph, facts, stmt, updating)):
+                found.update((stmt,) if _generates(graph, facts, stmt) else ())
     for loop in found:
         del loops[loop]
     return found
@@ -49,9 +56,29 @@ def rolls_out(graph: CallGraph, scope: Scope) -> bool:
 
 def _generates(graph: CallGraph, facts: FileFacts, loop: ast.AST) -> bool:
     """Whether a loop itself calls something that generates, or a function that does."""
-    scope = facts.scope_of(loop).function
-    calls = [node for node in walk(loop) if isinstance(node, ast.Call) and facts.scope_of(node).function is scope]
+    calls = _calls(facts, loop)
     return any(map(_names_it, calls)) or any(_reaches_it(graph, call, _DEEPEST) for call in calls)
+
+
+def _learns(graph: CallGraph, facts: FileFacts, loop: ast.AST, updating: Set[ast.AST]) -> bool:
+    """Whether each round of a loop calls a function that has a loop of updates of its own."""
+    scope = facts.scope_of(loop).function
+    for call in _calls(facts, loop):
+        inside = takewhile(lambda node: node is not loop, around(scope, call))
+        if not any(isinstance(node, ast.If) for node in inside):
+            if any(
+                target.file.scope_of(each).function is target
+                for target in graph.callees.get(call, ())
+                for each in updating & target.file.places.keys()
+            ):
+                return True
+    return False
+
+
+def _calls(facts: FileFacts, loop: ast.AST) -> list[ast.Call]:
+    """The calls in a loop that are not in a function below it."""
+    scope = facts.scope_of(loop).function
+    return [node for node in walk(loop) if isinstance(node, ast.Call) and facts.scope_of(node).function is scope]
 
 
 def _names_it(call: ast.Call) -> bool:

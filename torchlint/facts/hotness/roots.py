@@ -158,7 +158,8 @@ def _found_roots(
     roots.exempt.update((call, SHOWN) for scope, call, _ in found if shown.only(scope, call))
     seen = [each for each in found if each[1] not in roots.exempt]
     _climb(roots, Receivers(project, graph), Programs(project, graph), guards, seen)
-    inline = {loop for scope, call, _ in found for loop in loops_of_one_update(scope.file, call, scope)}
+    updates_of = ((scope, call) for scope, call, kind in found if kind == UPDATE)
+    inline = {loop for scope, call in updates_of for loop in loops_of_one_update(scope.file, call, scope)}
     roots.episodes |= demoted(project, graph, roots.loops, inline)
     for loop in list(loops_of_teams(project, graph, roots.loops)):
         roots.loops[loop] = {UPDATE}

@@ -39,13 +39,14 @@ class _Link:
 def explain(heat: Heat, facts: FileFacts, node: ast.AST) -> Why:
     """Explain how often a node runs; the paths are sorted, the most frequent and most certain first."""
     scope = facts.scope_of(node).function
-    found = heat.frequency(facts, node)
-    ways = _ways(heat, facts, node) if found > Frequency.ONCE else []
+    found = heat.at(facts, node)
+    ways = _ways(heat, facts, node) if found.told else []
     unique: dict[Hotness, Way] = {}
     for _, way in sorted(ways, key=_order):
-        unique.setdefault(way.hot, way)
-    reasons = () if found > Frequency.ONCE else tuple(_reasons(heat, facts, node, scope))
-    return Why(found, tuple(unique.values()), reasons)
+        hot = replace(way.hot, when=found.when) if way.hot.frequency is found.frequency else way.hot
+        unique.setdefault(hot, replace(way, hot=hot))
+    reasons = () if found.told else tuple(_reasons(heat, facts, node, scope))
+    return Why(found.frequency, tuple(unique.values()), reasons, when=found.when)
 
 
 def _order(each: tuple[int, Way]) -> tuple[bool, int, int, int]:
@@ -136,6 +137,8 @@ def _way(heat: Heat, links: tuple[_Link, ...], frequency: Frequency, origin: str
         else:
             hops.append(Hop(link.facts.path, getattr(loop, "lineno", 1), "loop"))
         frequency = _inside(link.local, frequency)
+        if frequency is Frequency.EPISODE and heat.generates_often(scope, link.local):
+            frequency = Frequency.UPDATE
         limits += [_limit(link.facts, hold) for hold in link.local.holds if hold.limit < frequency]
         frequency = min(frequency, link.local.cap) if link.local.cap is not None else frequency
         if link.edge is not None and link.edge.how is How.EACH and frequency >= Frequency.UPDATE:
