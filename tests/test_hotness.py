@@ -1269,6 +1269,49 @@ class Worlds:
     assert frequencies(text) == {"A": E}
 
 
+RESTORING = """
+class World:
+    def {name}(self, saved):
+        self.state.copy_(saved)
+        self.env.step(saved)
+
+class Judge:
+    def __init__(self, world):
+        self.world = world
+    def {judge}(self):
+        f(1)  # A
+        self.world.{name}(self.saved)
+
+class Learner:
+    def __init__(self, env):
+        self.env, self.world = env, World()
+        self.judge = Judge(self.world)
+    def fit(self):
+        while self.epoch < self.epochs:
+            for step in range(self.steps):
+                obs, reward, done, info = self.env.step(self.act())
+            f(2)  # B
+            {due} = self.judge is not None and (self.scheduled or self.loaded)
+            if {due}:
+                self.judge.{judge}()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "judge", "due", "expected"),
+    [
+        ("restore_state", "look", "due", E),
+        ("put", "evaluate", "should_evaluate", E),
+        ("put", "look", "due", S),
+    ],
+)
+def test_a_step_back_to_a_saved_state_or_in_an_evaluation_makes_no_loop_of_steps(
+    name: str, judge: str, due: str, expected: Frequency
+) -> None:
+    code = RESTORING.format(name=name, judge=judge, due=due)
+    assert Code(code).frequency("# B") is expected
+
+
 def test_an_evaluation_is_no_update_however_it_is_called() -> None:
     for mode in ("self.net.eval()", "torch.set_grad_enabled(False), torch.no_grad()", "self.net.train(False)"):
         assert Code(EVALUATING.format(mode=mode)).frequency("# A") is Frequency.EPISODE

@@ -1,4 +1,7 @@
-"""Functions that evaluate or begin an episode: they run seldom, however often the loop around the call of them runs."""
+"""Functions that evaluate or begin an episode: they run seldom, however often the loop around the call of them runs.
+
+Functions that go back to a saved state may run often, but a step that they take is no step of a rollout.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from torchlint.facts.code.tree import names_in, walk
 from torchlint.models import Word, last_names
 
 _NAME = Word("evaluation")
+_RETURNS = Word("return to a state")
 _HELD_OUT = Word("held-out data")
 _MODES = last_names(autograd="pauses")
 
@@ -16,6 +20,11 @@ _MODES = last_names(autograd="pauses")
 def begins_episode(scope: Scope) -> bool:
     """Return whether a function begins an episode, by its name."""
     return scope.name.lstrip("_") == "reset"
+
+
+def goes_back(scope: Scope) -> bool:
+    """Return whether a function goes back to a saved state, by its name: it steps only to arrive there."""
+    return _RETURNS.fits(scope.name)
 
 
 def evaluates(scope: Scope) -> bool:

@@ -13,6 +13,7 @@ from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.around import around, enclosing_loop
 from torchlint.facts.hotness.beginnings import TRAINER
+from torchlint.facts.hotness.conditions import is_evaluation_flag
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.intervals import is_interval, shows_at_intervals
 from torchlint.facts.hotness.phases import STEP, UPDATE
@@ -188,8 +189,9 @@ class Evaluations:
     def holds(self, scope: Scope) -> bool:
         """Return whether every known call of a function is made at such intervals, and there is one.
 
-        Of a function that evaluates by its name one call at an interval of any kind is enough, and where it sets a mode
-        in which nothing learns, one behind the loop that does: others are for programs that evaluate alone.
+        Of a function that evaluates by its name one call at an interval of any kind or under a flag of an evaluation is
+        enough, and where it sets a mode in which nothing learns, one behind the loop that does: others are for programs
+        that evaluate alone.
         """
         if scope not in self.known:
             self.known[scope] = False  # what only calls itself is not due
@@ -197,7 +199,7 @@ class Evaluations:
             calls = _calls(self.graph, scope) if own else []
             if _EVALUATION.fits(scope.name):
                 self.known[scope] = any(
-                    at_intervals(home, call, is_interval) or self.holds(home) for home, call in calls
+                    at_intervals(home, call, _is_due) or self.holds(home) for home, call in calls
                 ) or (evaluates(scope) and any(self._ends(home, call, set()) for home, call in calls))
             else:
                 due = [at_intervals(home, call) or self.holds(home) for home, call in calls]
@@ -212,6 +214,10 @@ class Evaluations:
         if any(getattr(loop, "end_lineno", call.lineno) < call.lineno for loop in self.learning.get(home, ())):
             return True
         return any(self._ends(*above, seen) for above in _calls(self.graph, home))
+
+
+def _is_due(test: ast.expr) -> bool:
+    return is_interval(test) or is_evaluation_flag(test)
 
 
 def _calls(graph: CallGraph, scope: Scope) -> list[tuple[Scope, ast.Call]]:

@@ -28,7 +28,7 @@ from torchlint.facts.hotness.beginnings import runs
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.collected import loops_over_collected
 from torchlint.facts.hotness.entering import MOST
-from torchlint.facts.hotness.evaluation import begins_episode
+from torchlint.facts.hotness.evaluation import begins_episode, goes_back
 from torchlint.facts.hotness.exemptions import (
     AT_INTERVALS,
     BEFORE_LOOP,
@@ -228,7 +228,8 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
             continue
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
-        if scope.kind != "function" or begins_episode(scope) or scope.name == "__init__" or classes & {cls, ANY}:
+        prepares = begins_episode(scope) or goes_back(scope) or scope.name == "__init__"
+        if scope.kind != "function" or prepares or classes & {cls, ANY}:
             continue
         if programs.once(scope):
             continue
