@@ -230,6 +230,23 @@ def test_nothing_is_written_that_the_pinned_torch_lacks(
 
 
 @pytest.mark.parametrize(
+    ("requirement", "flags", "warns"),
+    [
+        ("torch==2.2.0", (), False),
+        ("torch==2.2.0", ("--target-torch", "2.4"), True),
+        ("torch==2.4.1", (), True),
+        ("torch>=2.2", (), True),
+    ],
+)
+def test_an_old_spelling_is_left_where_the_pinned_torch_does_not_warn(
+    run, project: Path, requirement: str, flags: tuple[str, ...], warns: bool
+) -> None:
+    (project / "learner.py").write_text(ACTING)
+    (project / "requirements.txt").write_text(f"{requirement}\n")
+    assert ("TL905" in run(*flags).stdout) is warns
+
+
+@pytest.mark.parametrize(
     ("requirement", "pinned", "validates"),
     [
         ("torch==1.6.0", "1.6", False),

@@ -21,6 +21,8 @@ _OLD = {
 }
 # The first torch that has the new name.
 _SINCE = {"autocast": (1, 10), "GradScaler": (2, 3)}
+# The first torch that warns of the old ones.
+_DEPRECATED = (2, 4)
 # Positional parameters of the old autocast, which are in another order in the new one; its dtype where none is given,
 # and a dtype that whoever chooses another default mentions.
 _PARAMETERS = ("enabled", "dtype", "cache_enabled")
@@ -115,7 +117,7 @@ class AmpMisuse(Rule):
 
     ## When to ignore it
     Where torch older than 2.3 must be supported. With `target-torch`, or a lower bound in the dependencies, the rule
-    knows and is silent.
+    knows and is silent. So it is about old spellings where the dependencies pin a torch before 2.4, `torch==2.2.0`.
 
     ## Measured
     Counts do not show what mixed precision gains on an accelerator. A deprecated spelling goes away, and a part that
@@ -167,13 +169,13 @@ class AmpMisuse(Rule):
                 elif device and isinstance(call.func, cst.Attribute):
                     message = _renamed(source(call.func), kind, device)
                     fix = _fix(site, call, kind, device)
-                    yield Report(call, message, fix, figure=_SPELLING, torch=_SINCE[kind])
+                    yield Report(call, message, fix, figure=_SPELLING, torch=_SINCE[kind], deprecated=_DEPRECATED)
             case cst.ImportFrom(names=[*aliases]) if site.hot.runs_anyway():
                 for alias in aliases:
                     name, kind = f"{_module(site.node)}.{source(alias.name)}", source(alias.name)
                     if name in _OLD:
                         message = _renamed(name, kind, _OLD[name])
-                        yield Report(alias, message, figure=_SPELLING, torch=_SINCE[kind])
+                        yield Report(alias, message, figure=_SPELLING, torch=_SINCE[kind], deprecated=_DEPRECATED)
 
 
 def _module(node: cst.ImportFrom) -> str:

@@ -108,12 +108,16 @@ class Linter:
         """Run one rule at one site; if the rule fails, report an internal problem and go on."""
         found: list[Draft] = []
         with kept_going(lambda error: self._tell(rule, site, error)):
-            reports = [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch)]
+            reports = self._reports(rule, site)
             if not reports:
                 return found
             drafts = [self._draft(rule, site, report) for report in reports]
             found.extend(self._observed(rule, site, self._proven(rule, site, drafts)) if self.fixes else drafts)
         return found
+
+    def _reports(self, rule: Rule, site: PairedSite) -> list[Report]:
+        """What a rule reports at a site that concerns the versions of the project."""
+        return [r for r in rule.check(site) if self.target.concerned_by(r.torch or rule.torch, r.deprecated)]
 
     def _observed(self, rule: Rule, site: PairedSite, drafts: list[Draft]) -> list[Draft]:
         """The same drafts, with the fixes that are right by what a run of the user's program showed."""
@@ -122,7 +126,7 @@ class Linter:
         if all(draft.is_settled for draft in drafts) or (analyses := observed(site.analyses)) is None:
             return drafts
         seeing = PairedSite(analyses, site.file, site.pairs, site.node, site.twin)
-        reports = [r for r in rule.check(seeing) if self.target.concerned_by(r.torch or rule.torch)]
+        reports = self._reports(rule, seeing)
         seen = {(draft.start, draft.end): draft for draft in (self._draft(rule, seeing, each) for each in reports)}
         return [draft.beside(seen.get((draft.start, draft.end))) for draft in drafts]
 
@@ -137,7 +141,7 @@ class Linter:
         if analyses is site.analyses or not any(draft.claims_proof for draft in drafts):
             return drafts
         strict = PairedSite(analyses, site.file, site.pairs, site.node, site.twin)
-        reports = [r for r in rule.check(strict) if self.target.concerned_by(r.torch or rule.torch)]
+        reports = self._reports(rule, strict)
         proofs = {(each.start, each.end): each for each in (self._draft(rule, strict, report) for report in reports)}
         return [draft.checked(proofs.get((draft.start, draft.end))) for draft in drafts]
 

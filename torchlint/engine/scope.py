@@ -68,7 +68,8 @@ class RuleScope:
         )
         options_of(available, settings.rules)  # a wrong one is told before anything is read
         rules = tuple(rule for rule in available if rule.code in codes)
-        target = Target(version_of(settings.target_torch), version_of(settings.target_version))
+        versions = (settings.target_torch, settings.target_version, settings.pinned_torch)
+        target = Target(*map(version_of, versions))
         scope = cls(settings, rules, available, problems, target)
         scope.unfixable  # noqa: B018  a wrong selector is told before anything is read
         for _, selectors in settings.per_file_ignores:

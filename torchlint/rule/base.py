@@ -93,8 +93,9 @@ class Report:
     becomes the number, ``{where}`` the word ``function`` or, at module level, ``file``. ``figure`` names the example
     whose figure fits the case, or several that differ in size alone, where the size of the code is not known; empty:
     the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does ``torch``, the oldest
-    version that it holds for. ``flow`` is the way by which the value comes to what the message says of its use, as
-    ``site.flow.way`` gives it.
+    version that it holds for. ``deprecated`` is the version from which on torch advises against what was found: it is
+    no finding in a project that allows older ones alone. ``flow`` is the way by which the value comes to what the
+    message says of its use, as ``site.flow.way`` gives it.
     """
 
     node: cst.CSTNode
@@ -104,6 +105,7 @@ class Report:
     figure: str | tuple[str, ...] = ""
     level: Level | None = None
     torch: Version | None = None
+    deprecated: Version = ANY
     flow: tuple[Hop, ...] = ()
 
 

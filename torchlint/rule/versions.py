@@ -15,13 +15,22 @@ OLDEST_PYTHON: Version = (3, 10)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The oldest versions that linted code has to run with; ``None``: the project does not say."""
+    """The oldest versions that linted code has to run with; ``None``: the project does not say.
+
+    ``pinned`` is the only torch that the project allows, if it allows one.
+    """
 
     torch: Version | None = None
     python: Version | None = None
+    pinned: Version | None = None
 
-    def concerned_by(self, torch: Version) -> bool:
-        """Return whether what holds from a version of torch on holds for the project; in doubt it does."""
+    def concerned_by(self, torch: Version, deprecated: Version = ANY) -> bool:
+        """Return whether what holds from a version of torch on holds for the project; in doubt it does.
+
+        ``deprecated``: it matters only to projects that may run with that version or a later one.
+        """
+        if self.pinned is not None and max(self.pinned, self.torch or ANY) < deprecated:
+            return False
         return self.torch is None or self.torch >= torch
 
     def has(self, torch: Version, python: Version, *, stated: bool = False) -> bool:
