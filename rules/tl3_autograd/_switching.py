@@ -14,7 +14,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import NESTED, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import conjuncts, walk
+from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN
@@ -42,9 +42,9 @@ class Switching(Fact):
     def switches(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a call makes a context manager of the project that switches modules back and forth.
 
-        It says ``train(False)``, or both ``eval()`` and ``train()``, on something.
+        It says ``train(False)``, or both ``eval()`` and ``train()``, on something, whatever it is told.
         """
-        calls = [inner for scope in self._bodies(facts, call) for inner in scope.calls]
+        calls = [inner for scope in self._bodies(facts, call) if not _may_pass(scope) for inner in scope.calls]
         methods = [inner for inner in calls if isinstance(inner.func, ast.Attribute)]
         names = {inner.func.attr for inner in methods if isinstance(inner.func, ast.Attribute)}
         return {"eval", "train"} <= names or any(_says_false(inner) for inner in methods)
@@ -113,6 +113,17 @@ class Switching(Fact):
 
 def _is_context(scope: Scope) -> bool:
     return scope.name in _CONTEXT_METHODS or bool(_CONTEXT_MAKERS.intersection(scope.decorator_names))
+
+
+def _may_pass(scope: Scope) -> bool:
+    """Whether a context manager does nothing where a parameter says so: ``if not needed: yield; return``."""
+    given = set(scope.params) - {scope.self_name}
+    for stmt in getattr(scope.node, "body", ()):
+        match stmt:
+            case ast.If(test=ast.Name() | ast.UnaryOp(op=ast.Not()) as test, body=[ast.Expr(value=ast.Yield()), *rest]):
+                if not given.isdisjoint(names_in(test)) and rest and isinstance(rest[-1], ast.Return):
+                    return True
+    return False
 
 
 def _says_false(call: ast.Call) -> bool:
