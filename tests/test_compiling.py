@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from linting import lint
 
 NETWORK = """\
@@ -104,6 +105,16 @@ def test_a_break_in_a_module_that_another_file_compiles(tmp_path: Path) -> None:
     [(path, row, message)] = found(tmp_path, "TL504", project())
     assert (path, row) == ("network.py", 12)
     assert "main.py:12" in message
+
+
+@pytest.mark.parametrize(("name", "number"), [("speed.py", 1), ("bench_speed.py", 0)])
+def test_what_a_benchmark_compiles_runs_as_it_is_in_programs(tmp_path: Path, name: str, number: int) -> None:
+    compiled = 'torch.compile(policy, mode="reduce-overhead")'
+    main = project()["main.py"].replace(compiled, "policy")
+    measured = (
+        f"import torch\nfrom network import Policy\n\npolicy = Policy()\nfast = {compiled}\nfast(torch.zeros(8))\n"
+    )
+    assert len(found(tmp_path, "TL504", project() | {"main.py": main, name: measured})) == number
 
 
 def test_a_reference_taken_before_compiling(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ BODIES = {
         "if not self.t % self.k:\n{}",
         "if k - self.last_log > n:\n{}",
         "if self.log_frequency.check():\n{}",
+        "if eval_every_step(n):\n{}",
         "if self.t // n > self.last:\nself.last = self.t // n\n{}",
         "count = self.t // n\nif count != self.last:\nself.last = count\n{}",
         "if n > due:\n{}\ndue += k",

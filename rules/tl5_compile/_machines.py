@@ -15,7 +15,6 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
-from torchlint.facts.hotness.coldness import cold_file
 from torchlint.late import dataclass, regex
 from torchlint.rule.site import Site
 
@@ -46,7 +45,7 @@ class Machines(Fact):
         Of several in one function only the first counts.
         """
         compilation = self.compilations.at(node)
-        if compilation is None or cold_file(compilation.facts) or not self._is_first(compilation):
+        if compilation is None or not self._is_first(compilation):
             return False
         if not self._elsewhere(compilation.facts):
             return False

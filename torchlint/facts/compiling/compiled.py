@@ -12,6 +12,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.values.join import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -66,10 +67,10 @@ class Compilations(Fact):
         self._flow = ValueFlow(self._step, lost=None)
 
     def all(self) -> tuple[Compilation, ...]:
-        """Return every compilation, in order of files and scopes."""
+        """Return every compilation, in order of files and scopes, but those of tests and benchmarks."""
         if self._all is None:
             files = (facts for facts in self.project.files.values() if b"compile" in facts.source.utf8)
-            found = (each for facts in files for each in self._of_file(facts))
+            found = (each for facts in files if not cold_file(facts) for each in self._of_file(facts))
             self._all = tuple(each for each in found if not each.switched_on("disable"))
             self._by_place.update({each.call or each.place: each for each in self._all})
         return self._all

@@ -56,10 +56,10 @@ def _is_process(node: ast.expr) -> bool:
 def is_interval(test: ast.expr) -> bool:
     """Return whether a test is due at intervals.
 
-    ``step % n == 0``, ``step - last > interval``, ``self.log_frequency.check()``.
+    ``step % n == 0``, ``step - last > interval``, ``self.log_frequency.check()``, ``eval_every_step(step)``.
     """
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute):
-        asked = test.func.value
+    if isinstance(test, ast.Call):
+        asked = test.func.value if isinstance(test.func, ast.Attribute) else test.func
         return isinstance(asked, (ast.Name, ast.Attribute)) and _EVERY.fits(_last(asked))
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         op = test.ops[0]
