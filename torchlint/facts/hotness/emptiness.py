@@ -14,6 +14,7 @@ from torchlint.models import Word
 
 _SIZES = frozenset({"numel", "nelement", "size", "__len__"})
 _SELECTED = frozenset({"any", "sum", "count_nonzero"})
+_SPREADS = frozenset({"std", "var", "std_mean", "var_mean"})
 _SHELLS = frozenset({"item", "bool", "int", "float"})
 _FOUND = Word("found places")
 # Calls that make a value from nothing, or only change how it is held.
@@ -28,15 +29,17 @@ _MAKERS = frozenset(
 class _EmptinessTest:
     """What a test says of data: the data, at which truth value it is empty, and whether its size says so.
 
-    Where a number of true elements is asked for instead, the branch without any may be the common one.
+    Where a number of true elements is asked for instead, the branch without any may be the common one. ``alone``: one
+    element is too few as well, which says something only where a spread is computed from more.
     """
 
     data: ast.expr
     empty: bool
     sized: bool
+    alone: bool = False
 
     def negated(self) -> _EmptinessTest:
-        return _EmptinessTest(self.data, not self.empty, self.sized)
+        return _EmptinessTest(self.data, not self.empty, self.sized, self.alone)
 
 
 def for_empty(
@@ -50,7 +53,7 @@ def for_empty(
     if asked is None:
         return None
     arm, other = (body, orelse) if asked.empty else (orelse, body)
-    if not arm or _fills(arm, asked.data):
+    if not arm or _fills(arm, asked.data) or (asked.alone and not _spreads(other)):
         return None
     sure = asked.sized and not (after and not asked.empty) and not _FOUND.fits(_last(asked.data))
     if sure or (_is_made_of_nothing(arm) and _reads(other, asked.data)):
@@ -84,7 +87,7 @@ def _joined(test: ast.BoolOp, facts: FileFacts) -> _EmptinessTest | None:
     missing = isinstance(test.op, ast.Or)
     found = [asked for part in test.values if (asked := _asked(part, facts)) is not None]
     if len(found) == 1 and found[0].empty is not missing:
-        return _EmptinessTest(found[0].data, found[0].empty, False)
+        return _EmptinessTest(found[0].data, found[0].empty, False, found[0].alone)
     others = [part for part in test.values if _asked(part, facts) is None]
     if not found or any(asked.empty is not missing for asked in found):
         return None
@@ -100,15 +103,21 @@ def _asks_presence(test: ast.expr, missing: bool) -> bool:
 
 
 def _compared(test: ast.Compare, facts: FileFacts) -> _EmptinessTest | None:
-    """``len(x) == 0``, ``x.shape[0] > 0``, ``mask.sum() < 1``."""
+    """``len(x) == 0``, ``x.shape[0] > 0``, ``mask.sum() < 1``, ``x.numel() > 1``."""
     counted, op, bound = _counted(test.left, facts), test.ops[0], test.comparators[0]
-    if counted is None or not isinstance(bound, ast.Constant) or bound.value not in (0, 1):
+    if counted is None or not isinstance(bound, ast.Constant) or bound.value not in (0, 1, 2):
+        return None
+    data, sized = counted
+    least = bound.value + isinstance(op, (ast.LtE, ast.Gt))
+    if least == 2 and isinstance(op, (ast.LtE, ast.Lt, ast.GtE, ast.Gt)):
+        return _EmptinessTest(data, isinstance(op, (ast.LtE, ast.Lt)), False, True) if sized else None
+    if bound.value == 2:
         return None
     zero = bound.value == 0
     if isinstance(op, (ast.Eq, ast.LtE) if zero else ast.Lt):
-        return _EmptinessTest(counted[0], True, counted[1])
+        return _EmptinessTest(data, True, sized)
     if isinstance(op, (ast.NotEq, ast.Gt) if zero else ast.GtE):
-        return _EmptinessTest(counted[0], False, counted[1])
+        return _EmptinessTest(data, False, sized)
     return None
 
 
@@ -216,6 +225,11 @@ def _is_made_of_nothing(arm: Sequence[ast.AST]) -> bool:
             if name not in _MAKERS:
                 return False
     return True
+
+
+def _spreads(arm: Sequence[ast.AST]) -> bool:
+    """Whether a branch computes a spread, which one number alone has none of."""
+    return any(isinstance(part, ast.Call) and last_name(part.func) in _SPREADS for part in _nodes(arm))
 
 
 def _reads(arm: Sequence[ast.AST], data: ast.expr) -> bool:
