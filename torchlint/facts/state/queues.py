@@ -13,6 +13,7 @@ from torchlint.facts.code.callers import methods
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import OUTSIDE
+from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import children, is_number, walk
 from torchlint.facts.dataflow.analysis import Analysis
 from torchlint.facts.dataflow.sources import Sources
@@ -55,9 +56,10 @@ class Queues(Fact):
     def many(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether a deque may hold at least ``MANY`` items, or a number or range counts as many.
 
-        A number does when it is that large, or counts what a ring buffer holds that is not known to be smaller.
+        A number does when it is that large, or counts what a ring buffer holds that is not known to be smaller, unless
+        larger ones are dealt with before.
         """
-        return self._many.of(facts, node)
+        return self._many.of(facts, node) and not _is_left_small(facts, node)
 
     def _is_many(self, spot: Spot) -> bool | None:
         facts, node = spot.facts, spot.node
@@ -90,7 +92,24 @@ class Queues(Fact):
 
     def _of_ring(self, facts: FileFacts, node: ast.Attribute) -> bool:
         """Whether an attribute of a ring buffer's own object counts what it holds, or all it can."""
-        return facts.is_own(node) and self._ring(facts, node)
+        return facts.is_own(node) and self._ring(facts, node) and self._counts(facts, node)
+
+    def _counts(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether an attribute changes in methods, or is what places are counted up to: no other number of a buffer."""
+        owner = facts.scope_of(node).function.owner
+        family = self.values.project.family(owner.dotted) if owner is not None else ()
+        inside = [method for cls in family for method in methods(cls)]
+        if any(
+            each.attr == node.attr for method in inside for each in _wrapping(method) if isinstance(each, ast.Attribute)
+        ):
+            return True
+        setters = {
+            method.name
+            for method in inside
+            for part in walk(method.node)
+            if isinstance(part, ast.Attribute) and part.attr == node.attr and isinstance(part.ctx, ast.Store)
+        }
+        return setters != {"__init__"}
 
     def _ring(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether a node is in a class that writes round and round, over places not known to be few."""
@@ -223,6 +242,20 @@ def _fills(loop: ast.While, items: ast.expr) -> bool:
         isinstance(part, ast.Attribute) and part.attr in ("append", "extend") and alike(part.value, items)
         for part in walk(loop)
     )
+
+
+def _is_left_small(facts: FileFacts, node: ast.expr) -> bool:
+    """Whether a function leaves where a number is above a literal, before it: ``if n >= 9999: return ...``."""
+    stmt = facts.statement(node)
+    block, index = facts.places[stmt] if stmt is not None else ((), 0)
+    for before in block[:index]:
+        match before:
+            case ast.If(
+                test=ast.Compare(left=left, ops=[ast.Gt() | ast.GtE()], comparators=[ast.Constant(value=int())]),
+                body=body,
+            ) if leaves(body) and alike(left, node):
+                return True
+    return False
 
 
 def _bound(made: ast.Call) -> ast.expr | None:
