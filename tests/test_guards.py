@@ -154,6 +154,16 @@ for x in y:
     agent.learn(x)
     x.backward()
 """,
+    "refill of an empty queue": """
+class Agent:
+    def act(self, x):
+        if len(self.queue) == 0:
+            self.queue.extend({})
+        return self.queue.popleft()
+agent = Agent()
+while True:
+    obs, reward, done, info = env.step(agent.act(obs))
+""",
     "branch for another command": """
 def work(remote, env):
     while True:
@@ -297,6 +307,35 @@ def test_a_guard_is_named_where_it_holds(name: str, text: str) -> None:
     assert name in _names(found)
     most = ROWS[name].limit
     assert found.frequency <= (Frequency.EPISODE if most is None else most)
+
+
+QUEUES = """
+class Agent:
+    def is_out(self):
+        return len(self.queue) == 0
+    def act(self, x):
+        {body}
+agent = Agent()
+while True:
+    obs, reward, done, info = env.step(agent.act(obs))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if not self.queue:\nfor y in g(x):\nself.queue.append(y)\n<<return self.queue.pop(0)", Frequency.UPDATE),
+        ("if self.is_out():\nself.queue += g(x)\n<return self.queue.pop()", Frequency.UPDATE),
+        ("if x and not len(self.q[0]):\nself.q[0] = deque(g(x))\n<return self.q[0].popleft()", Frequency.UPDATE),
+        ("if not self.queue:\nself.queue.append(g(x))\n<return self.queue.pop()", Frequency.STEP),
+        ("if not self.queue:\nself.queue.extend(g(x))\n<while self.queue:\ny = self.queue.pop()", Frequency.STEP),
+        ("if self.queue:\nself.queue.extend(g(x))\n<return self.queue.pop()", Frequency.STEP),
+        ("if not self.queue:\nself.queue.extend(g(x))\n<return self.other.pop()", Frequency.STEP),
+    ],
+)
+def test_an_empty_queue_is_refilled_once_for_several_steps(body: str, expected: Frequency) -> None:
+    code = Code(QUEUES.format(body=_indented(body)))
+    assert code.frequency("g(x)") is expected
 
 
 @pytest.mark.parametrize(("name", "text"), CASES)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.alike import alike, among
+from torchlint.facts.code.model import LOOPS, Bind, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_reset
 from torchlint.late import dataclass
-from torchlint.models import Word
+from torchlint.models import Word, method_names
 
 _SIZES = frozenset({"numel", "nelement", "size", "__len__"})
 _SELECTED = frozenset({"any", "sum", "count_nonzero"})
 _SPREADS = frozenset({"std", "var", "std_mean", "var_mean"})
 _SHELLS = frozenset({"item", "bool", "int", "float"})
 _FOUND = Word("found places")
+_TAKES = method_names("list deque", removes=True, returns="element")
+_ADDS_ALL = method_names("list deque", adds="elements")
 # Calls that make a value from nothing, or only change how it is held.
 _MAKERS = frozenset(
     """tensor as_tensor zeros ones full empty zeros_like ones_like full_like empty_like new_zeros new_ones new_full
@@ -166,6 +169,55 @@ def _last(node: ast.expr) -> str:
                 return name
             case _:
                 return ""
+
+
+def refills(test: ast.expr, asking: ast.expr, facts: FileFacts) -> bool:
+    """Return whether a test leads to a branch that fills an empty queue, of which code behind takes one item at a time.
+
+    ``if len(queue) == 0: queue.extend(self.plan(obs))``, and then ``return queue.popleft()``. ``asking`` is what the
+    test stands for, which a method may return.
+    """
+    branching = next((above for _, above in facts.climb(test) if not _is_and(above)), None)
+    if not isinstance(branching, ast.If):
+        return False
+    match asking:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() | ast.Name() | ast.Subscript()):
+            queue = asking.operand
+        case _:
+            asked = _asked(asking, facts)
+            if asked is None or not asked.empty or not asked.sized:
+                return False
+            queue = asked.data
+    if not any(_adds_many(stmt, queue) for stmt in branching.body):
+        return False
+    around = set(facts.ancestors(branching))
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _TAKES
+        and alike(node.func.value, queue)
+        and node.lineno > branching.lineno
+        and not any(isinstance(above, LOOPS) and above not in around for above in facts.ancestors(node))
+        for node in walk(facts.scope_of(branching).function.node)
+    )
+
+
+def _is_and(node: ast.AST) -> bool:
+    return isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
+
+
+def _adds_many(stmt: ast.stmt, queue: ast.expr) -> bool:
+    """Whether a statement gives a queue several items: ``queue.extend(...)``, ``queue = deque(...)``."""
+    for node in walk(stmt):
+        match node:
+            case ast.Assign(targets=targets) if among(queue, targets):
+                return True
+            case ast.AugAssign(target=target, op=ast.Add()) if alike(target, queue):
+                return True
+            case ast.Call(func=ast.Attribute(value=held, attr=how)) if alike(held, queue):
+                if how in _ADDS_ALL or (how == "append" and isinstance(stmt, LOOPS)):
+                    return True
+    return False
 
 
 # what a function does with a name -------------------------------------------------------------------------------------

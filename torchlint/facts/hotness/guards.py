@@ -56,6 +56,7 @@ from torchlint.facts.hotness.conditions import (
     was_due,
 )
 from torchlint.facts.hotness.defaults import SettingDefaults
+from torchlint.facts.hotness.emptiness import refills
 from torchlint.facts.hotness.evaluation import begins_episode, evaluates
 from torchlint.facts.hotness.intervals import (
     is_between_intervals,
@@ -247,6 +248,12 @@ GUARDS = (
     Guard("work that is seldom due", _ONCE, "the result of work that is done if due", tests=(Test(was_due),)),
     Guard("branch that renders", _ONCE, "a branch that draws frames and learns nothing", blocks=(renders,)),
     Guard(
+        "refill of an empty queue",
+        Frequency.UPDATE,
+        "an empty queue that the branch fills, of which the code behind takes one item at a time",
+        tests=(Test(lambda test, facts: refills(test, predicate(test, facts) or test, facts)),),
+    ),
+    Guard(
         "fewer than a batch",
         _EPISODE,
         "a count below what is drawn otherwise, where the branch draws that many",
@@ -333,7 +340,7 @@ class Guards(Fact):
             if isinstance(test.op, ast.And) is truth:
                 return least(*found)
             return self._of_any(test.values, found, facts) if truth else None
-        asked = _predicate(test, facts)
+        asked = predicate(test, facts)
         return self.bound(asked, facts, truth) if asked is not None else None
 
     def _is_short(self, test: ast.expr, facts: FileFacts) -> bool:
@@ -379,8 +386,8 @@ class Guards(Fact):
         return next((found for holds, found in self._functions if holds(function)), None)
 
 
-def _predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
-    """What a function of the same file gives, or a method of the same class: ``if self.is_due(): ...``."""
+def predicate(test: ast.expr, facts: FileFacts) -> ast.expr | None:
+    """Return what a function of the same file gives, or a method of the same class: ``if self.is_due(): ...``."""
     if not isinstance(test, ast.Call) or test.args or test.keywords:
         return None
     bindings: Sequence[Binding] = ()

@@ -35,6 +35,7 @@ from torchlint.rule import Frequency, Hotness
 
 _SAMPLED = "once per sample of a rollout"
 _GENERATED = "once per generated batch"
+_REFILLED = "once per several steps"
 
 
 @dataclass(eq=False, slots=True)
@@ -113,6 +114,8 @@ class Heat(Fact):
             when = _SAMPLED if SAMPLE in phases else each if phases == {ITERATION} else when
         elif frequency is Frequency.UPDATE and not when and self.phases(facts, node) >= {ITERATION, GENERATION}:
             when = _GENERATED
+        elif frequency is Frequency.UPDATE and not when and self.kinds(facts, node) == {"step"}:
+            when = _REFILLED
         return Hotness(frequency, path, when)
 
     def frequency(self, facts: FileFacts, node: ast.AST) -> Frequency:
