@@ -14,6 +14,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.compiling.compiled import Compilation, Compilations
 from torchlint.facts.compiling.holders import Holders
+from torchlint.facts.dataflow.untaken import ALL_RUN, Untaken, UntakenArms
 from torchlint.facts.hotness.conditions import asks_for_tracing
 from torchlint.facts.values.chosen import choices
 from torchlint.facts.values.tested import arms
@@ -28,8 +29,8 @@ _OUTSIDE = frozenset(
     torch.library.custom_op torch.jit.script torch.jit.ignore torch.jit.unused
     """.split()
 )
-# A function that runs compiled, on objects of some classes; ``None``: of any that have it.
-_Seen = tuple[Scope, frozenset[str] | None]
+# A function that runs compiled, on objects of some classes (``None``: of any that have it), and what a call leaves out.
+_Seen = tuple[Scope, frozenset[str] | None, Untaken]
 
 
 @dataclass(eq=False, slots=True)
@@ -40,6 +41,7 @@ class Inside(Fact):
     graph: CallGraph
     compilations: Compilations
     holders: Holders
+    untaken: UntakenArms
     _reached: dict[Scope, Compilation] | None = None
     _everything: frozenset[str] | None = None
 
@@ -78,23 +80,30 @@ class Inside(Fact):
 
     def _spread(self, compilation: Compilation, reached: dict[Scope, Compilation], seen: set[_Seen]) -> None:
         classes = self._classes(compilation)
-        todo = [(scope, classes) for scope in compilation.entries if self._is_traced(scope)]
+        todo = [(scope, classes, ALL_RUN) for scope in compilation.entries if self._is_traced(scope)]
         entering = self._entering(compilation)
         while todo:
-            scope, classes = todo.pop()
-            if (scope, classes) in seen or (scope, None) in seen:
+            scope, classes, untaken = todo.pop()
+            if not seen.isdisjoint({(scope, classes, untaken), (scope, classes, ALL_RUN), (scope, None, ALL_RUN)}):
                 continue
-            seen.add((scope, classes))
+            seen.add((scope, classes, untaken))
             reached.setdefault(scope, compilation)
             for call in scope.run_calls():
                 if call in self.graph.weak or _asks(scope.file, call) or self._is_any(scope.file, call.func):
+                    continue
+                if untaken.holds(scope.file, call):
                     continue
                 if scope in compilation.entries and self._is_left_out(scope, call, entering):
                     continue
                 objects = self._objects(scope.file, call, classes)
                 targets = (found for found in self.graph.callees.get(call, ()) if self._is_traced(found))
                 given = (found for found in targets if self._is_given(call, found, reached))
-                todo += ((found, objects) for found in given if self._runs_on(objects, found))
+                run = (found for found in given if self._runs_on(objects, found))
+                todo += ((found, objects, self._skipped(found, call)) for found in run)
+
+    def _skipped(self, function: Scope, call: ast.Call) -> Untaken:
+        """What a call does not run of a function, by what it passes: ``self.net(obs, rollout=True)``."""
+        return self.untaken.of(function, self.graph.caller(function, call), self.compilations.values)
 
     def _classes(self, compilation: Compilation) -> frozenset[str] | None:
         """The classes of the objects whose method is compiled; ``None``: of all that may have it.
