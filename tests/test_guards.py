@@ -38,7 +38,11 @@ BODIES = {
         "if not x.any():\nreturn\n<{}\nprint(x)",
     ),
     "tracing": ("if torch.compiler.is_compiling():\n{}", "if not is_compiling():\nreturn\n<{}"),
-    "debug flag": ("if self.debug:\n{}", "if not self.verbose:\nreturn\n<{}", "self.debug and {}"),
+    "debug flag": (
+        "if self.debug:\n{}",
+        "if not self.verbose:\nreturn\n<{}",
+        "self.debug and {}",
+    ),
     "interval": (
         "if self.t % self.k == 0:\n{}",
         "if 0 == self.t % self.k:\n{}",
@@ -307,6 +311,47 @@ def test_a_guard_is_named_where_it_holds(name: str, text: str) -> None:
     assert name in _names(found)
     most = ROWS[name].limit
     assert found.frequency <= (Frequency.EPISODE if most is None else most)
+
+
+ONCE = """
+class Agent:
+    def __init__(self):
+        self._made = False
+        self.register_buffer("ready", torch.tensor([False]))
+        self.parts = {{}}
+    @property
+    def made(self):
+        return self._made
+    def prepare(self, x):
+        {body}
+    def change(self):
+        {change}
+agent = Agent()
+for x in y:
+    agent.prepare(x)
+    agent.change()
+    x.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "change", "expected"),
+    [
+        ("if self.made:\nreturn\n<f = g(x)\nself._made = True", "pass", Frequency.ONCE),
+        ("if self.made:\nreturn\n<f = g(x)\nself._made = True", "self._made = False", Frequency.EPISODE),
+        ("if self.made:\nreturn\n<f = g(x)\nself._made = x", "pass", Frequency.UPDATE),
+        ("if self.parts:\nreturn\n<f = g(x)\nself.parts = {'f': f}", "pass", Frequency.ONCE),
+        ("if not self.parts:\nf = g(x)\nself.parts = {'f': f}", "pass", Frequency.ONCE),
+        ("if self.parts:\nreturn\n<f = g(x)\nself.parts = {'f': f}", "self.parts.clear()", Frequency.EPISODE),
+        ("if self.parts:\nreturn\n<f = g(x)\nself.parts = {}", "pass", Frequency.UPDATE),
+        ("if self.parts:\nreturn\n<f = g(x)\nself.parts = f", "pass", Frequency.UPDATE),
+        ("if self.ready:\nreturn\n<f = g(x)\nself.ready.data.copy_(torch.Tensor([True]))", "pass", Frequency.ONCE),
+        ("if self.ready:\nreturn\n<f = g(x)\nself.ready.fill_(True)", "self.ready.fill_(False)", Frequency.EPISODE),
+    ],
+)
+def test_what_is_made_and_kept_is_made_once(body: str, change: str, expected: Frequency) -> None:
+    code = Code(ONCE.format(body=_indented(body), change=change))
+    assert code.frequency("g(x)") is expected
 
 
 QUEUES = """

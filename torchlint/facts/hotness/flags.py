@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.alike import alike
-from torchlint.facts.code.callers import Caller, arguments, stores_of
+from torchlint.facts.code.callers import Caller, arguments, methods, stores_of
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
-from torchlint.facts.code.tree import conjuncts, is_false, is_number, walk
+from torchlint.facts.code.tree import conjuncts, is_false, is_none, is_number, walk
 from torchlint.facts.hotness.conditions import logger_flag
 from torchlint.facts.hotness.guards import (
     CLEARED_FLAG,
@@ -29,9 +30,12 @@ from torchlint.facts.hotness.intervals import loop_counted, one_round
 from torchlint.facts.hotness.missing import Missing
 from torchlint.facts.values.signatures import is_true, starred
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Frequency
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_REMOVES = method_names("list dict", removes=True)
+_WRITES = frozenset({"copy_", "fill_", "zero_"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,25 +228,41 @@ class Flags:
     def _until_set(self, facts: FileFacts, test: ast.expr, flag: ast.Attribute, unset: int) -> Bound | None:
         """The guard of ``if self.made: return`` where the code behind it always comes to ``self.made = True``.
 
+        Also where it fills the list or dictionary that is asked for, and where a property is asked for the flag.
+
         ``unset`` is the value of the flag until then: ``False``, or 0 in ``if self.made == 0: ...; self.made = 1``.
         """
         method = facts.scope_of(test).function
         branching = next((node for node in facts.ancestors(test) if isinstance(node, ast.If)), None)
-        if method.method_of is None or branching is None or not isinstance(flag.value, ast.Name):
+        held = flag.value
+        if method.method_of is None or branching is None or not isinstance(held, ast.Name):
             return None
+        flag = self._behind(method.method_of, flag)
         block, place = facts.places.get(branching, ((), 0))
         raised = [*_raised(branching.body, flag, unset), *_raised(block[place + 1 :], flag, unset)]
-        if flag.value.id != method.self_name or not raised or self.project.outside.get(flag.attr):
+        if held.id != method.self_name or not raised or self.project.outside.get(flag.attr):
             return None
         stores = list(stores_of(self.project, method.method_of.dotted, flag.attr))
         others = [store for store in stores if store.binding.stmt not in raised]
-        if not all(isinstance(store.binding.value, ast.Constant) for store in others):
+        if not all(isinstance(store.binding.value, ast.Constant) or _is_empty(store.binding.value) for store in others):
             return None
-        lowered = [store.scope.function for store in others if is_number(store.binding.value, unset)]
+        lowered = [store.scope.function for store in others if _lowers(store.binding.value, unset)]
+        lowered += [
+            each for cls in self.project.family(method.method_of.dotted) for each in _changing(cls, flag.attr, raised)
+        ]
         if method in lowered:
             return None  # the method itself turns it back
         again = any(function.name != "__init__" for function in lowered)
         return self.guards.of(SET_FLAG, Frequency.EPISODE if again else Frequency.ONCE)
+
+    def _behind(self, cls: Scope, flag: ast.Attribute) -> ast.Attribute:
+        """The attribute that a property returns: ``self._made`` for ``self.made``."""
+        method = self.project.method(cls.dotted, flag.attr)
+        if method is not None and is_property(method):
+            match method.results:
+                case [ast.Attribute(value=ast.Name(id=held), attr=attr)] if held == method.self_name:
+                    return ast.Attribute(flag.value, attr, ast.Load())
+        return flag
 
     def _until_bound(self, facts: FileFacts, name: ast.Name) -> Bound | None:
         """The guard of ``if not begun:`` in a loop that sets ``begun = True`` in the branch, and never to ``False``."""
@@ -287,8 +307,50 @@ def _raised(block: Sequence[ast.stmt], flag: ast.expr, unset: int) -> Iterator[a
             case ast.Assign(targets=[target], value=ast.Constant(value=int(given))) if given != unset:
                 if alike(target, flag):
                     yield stmt
+            case ast.Assign(targets=[target], value=ast.Dict() | ast.List() as given) if unset is False:
+                if alike(target, flag) and not _is_empty(given):
+                    yield stmt
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr=how), args=[given])) if how in _WRITES:
+                if alike(_written(held), flag) and unset is False and _is_true(given):
+                    yield stmt
         if any(isinstance(node, ast.Return) for node in walk(stmt)):
             return
+
+
+def _is_true(given: ast.expr) -> bool:
+    """Whether what is written into a flag that is a tensor sets it: ``True``, ``torch.tensor([True])``."""
+    literals = [part.value for part in walk(given) if isinstance(part, ast.Constant)]
+    return bool(literals) and all(literals)
+
+
+def _is_empty(value: ast.expr | None) -> bool:
+    """Whether an expression makes an empty list or dictionary."""
+    match value:
+        case ast.Dict(keys=[]) | ast.List(elts=[]) | ast.Call(func=ast.Name(id="dict" | "list"), args=[], keywords=[]):
+            return True
+    return False
+
+
+def _lowers(value: ast.expr | None, unset: int) -> bool:
+    """Whether what is stored in a flag unsets it."""
+    return is_number(value, unset) or (unset is False and (_is_empty(value) or (value is not None and is_none(value))))
+
+
+def _changing(cls: Scope, name: str, raised: Sequence[ast.stmt]) -> Iterator[Scope]:
+    """The methods of a class that take items out of an attribute of their object, or write into it otherwise."""
+    for method in methods(cls):
+        for call in method.run_calls():
+            match call.func:
+                case ast.Attribute(value=held, attr=how) if how in _REMOVES or how in _WRITES:
+                    held = _written(held)
+                    own = isinstance(held, ast.Attribute) and held.attr == name and cls.file.is_own(held)
+                    if own and cls.file.parent.get(call) not in raised:
+                        yield method
+
+
+def _written(held: ast.expr) -> ast.expr:
+    """``self.ready`` of ``self.ready.data``."""
+    return held.value if isinstance(held, ast.Attribute) and held.attr == "data" else held
 
 
 def _follows(facts: FileFacts, name: ast.Name, call: ast.Call) -> bool:
