@@ -354,6 +354,40 @@ def test_what_is_made_and_kept_is_made_once(body: str, change: str, expected: Fr
     assert code.frequency("g(x)") is expected
 
 
+FILLED = """
+def main(batches, n, m=None):
+    ids = None
+    {body}
+def put(x, ids=None):
+    if ids is None:
+        ids = g(x)
+    return set_all(x, ids)
+def set_all(x, ids=None):
+    if ids is None:
+        ids = h(x)
+    x.fill_(ids)
+main(1, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "put", "set_all"),
+    [
+        ("ids = f(n)\nfor x in batches:\nput(x, ids)\nx.backward()", Frequency.ONCE, Frequency.ONCE),
+        ("for x in batches:\nput(x, ids)\nx.backward()", Frequency.UPDATE, Frequency.ONCE),
+        ("for x in batches:\nput(x)\nx.backward()", Frequency.UPDATE, Frequency.ONCE),
+        ("if m is None:\nm = n\n<for x in batches:\nput(x, m)\nx.backward()", Frequency.ONCE, Frequency.ONCE),
+        ("if m is None and n:\nm = n\n<for x in batches:\nput(x, m)\nx.backward()", Frequency.UPDATE, Frequency.ONCE),
+    ],
+)
+def test_an_argument_is_given_where_it_was_missing_before(body: str, put: Frequency, set_all: Frequency) -> None:
+    test = "from main import put\nfor x in y:\n    put(x)\n    x.backward()\n"
+    text = FILLED.format(body=_indented(body).replace("\n        ", "\n    "))
+    code = Code({"main.py": text, "tests/test_put.py": test})
+    assert code.frequency("g(x)") is put
+    assert code.frequency("h(x)") is set_all
+
+
 QUEUES = """
 class Agent:
     def is_out(self):

@@ -12,7 +12,9 @@ from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import is_none, walk
+from torchlint.facts.hotness.coldness import is_test
 from torchlint.facts.hotness.guards import GIVEN_ARGUMENT, KEPT_VALUE, Bound, Guards
+from torchlint.facts.values.tested import comes_by, is_before
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
@@ -64,8 +66,8 @@ class Missing:
     @roomy
     def _left_out(self, scope: Scope, name: str) -> Bound | None:
         """The guard on the branch for a parameter that is ``None``: how often known calls leave the parameter out."""
-        callers = self.graph.callers.get(scope, ())
-        calls = [c for c in callers if not _gives(scope, name, c) and not self._holds(c, name)]
+        callers = [caller for caller in self.graph.callers.get(scope, ()) if not is_test(caller.facts.path)]
+        calls = [c for c in callers if not self._gives(scope, name, c) and not self._holds(c, name)]
         if not calls:
             return self.guards.of(GIVEN_ARGUMENT, Frequency.ONCE) if callers else None
         self._asked.add(scope)
@@ -81,6 +83,18 @@ class Missing:
         if held is None or (found is not None and found.limit < held):
             return found
         return self.guards.of(GIVEN_ARGUMENT, held)
+
+    def _gives(self, function: Scope, name: str, caller: Caller) -> bool:
+        """Whether a call surely passes something other than ``None`` for a parameter."""
+        given = passed(function, name, caller)
+        if given is None or is_none(given):
+            return False
+        if not isinstance(given, ast.Name):
+            return True
+        bindings = self.project.reaching(caller.facts, given).bindings
+        for filled in [parent for each in bindings if (parent := _filling(caller.facts, each, given)) is not None]:
+            bindings = tuple(each for each in bindings if not is_before(each, filled))
+        return not any(each.value is not None and is_none(each.value) for each in bindings)
 
     def _holds(self, caller: Caller, name: str, depth: int = 0) -> bool:
         """Whether a mapping that a call hands over as ``**settings`` is made with a key of that name.
@@ -101,6 +115,18 @@ class Missing:
                 if callers and all(_names(each, name) or self._holds(each, name, depth + 1) for each in callers):
                     return True
         return False
+
+
+def _filling(facts: FileFacts, binding: Binding, read: ast.Name) -> ast.If | None:
+    """The ``if x is None: x = ...`` before a read of a name whose branch binds it, after which it is not ``None``."""
+    above = facts.parent.get(binding.stmt)
+    if not isinstance(above, ast.If) or binding.how is not Bind.ASSIGN or binding.stmt not in above.body:
+        return None
+    match above.test:
+        case ast.Compare(left=ast.Name(id=asked), ops=[ast.Is()], comparators=[other]):
+            if asked == read.id and is_none(other) and comes_by(facts, above, read):
+                return above
+    return None
 
 
 def _each_round(facts: FileFacts, binding: Binding, loop: ast.AST, around: Iterable[ast.AST]) -> bool:
@@ -135,14 +161,3 @@ def _keys_returned(function: Scope) -> Iterator[str]:
     for node in walk(function.node):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Name):
             yield from _keys_set(function, node.value.id)
-
-
-def _gives(function: Scope, name: str, caller: Caller) -> bool:
-    """Whether a call surely passes something other than ``None`` for a parameter."""
-    given = passed(function, name, caller)
-    if given is None or is_none(given):
-        return False
-    if not isinstance(given, ast.Name):
-        return True
-    bindings = caller.facts.scope_of(given).function.bindings.get(given.id, ())
-    return not any(binding.value is not None and is_none(binding.value) for binding in bindings)
