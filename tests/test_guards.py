@@ -42,6 +42,7 @@ BODIES = {
         "if self.debug:\n{}",
         "if not self.verbose:\nreturn\n<{}",
         "self.debug and {}",
+        "if self.headless:\nreturn\n<{}",
     ),
     "interval": (
         "if self.t % self.k == 0:\n{}",

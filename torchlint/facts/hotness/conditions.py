@@ -16,6 +16,7 @@ from torchlint.models import Word, last_names, method_names
 
 _DEBUG = Word("debug flag")
 _LOGGER = Word("logger in use")
+_NO_DISPLAY = Word("no display")
 _DONE = Word("end of an episode")
 _RUNNING = Word("episode goes on")
 
@@ -47,6 +48,11 @@ def is_debug_flag(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return is_debug_flag(node.value) or (isinstance(node.slice, ast.Constant) and is_text_flag(node.slice.value))
     return isinstance(node, ast.Compare) and _compares_flag(node)
+
+
+def lacks_display(node: ast.expr) -> bool:
+    """Return whether an expression is a flag that says that nothing is shown: ``self.headless``."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and _NO_DISPLAY.fits(last_name(node))
 
 
 def asks_for_tracing(node: ast.AST) -> bool:

@@ -51,6 +51,7 @@ from torchlint.facts.hotness.conditions import (
     is_setting,
     is_there,
     is_uniform,
+    lacks_display,
     lacks_evaluation,
     tests_for,
     was_due,
@@ -221,7 +222,12 @@ GUARDS = (
         behind=(prints_any,),
     ),
     Guard("tracing", _ONCE, "a test for code that is being compiled or traced", tests=(_when(asks_for_tracing),)),
-    Guard("debug flag", _ONCE, "a flag for debugging, rendering or saving", tests=(_when(is_debug_flag),)),
+    Guard(
+        "debug flag",
+        _ONCE,
+        "a flag for debugging, rendering or saving",
+        tests=(_when(is_debug_flag), _unless(lacks_display)),
+    ),
     INTERVAL,
     FIRST_CALL,
     Guard(
