@@ -24,6 +24,7 @@ def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool
         or _replaces_unfit(branch, test)
         or _comes_first(test, facts)
         or _moves_on_change(branch, test)
+        or _repairs(branch, test)
     )
 
 
@@ -35,6 +36,25 @@ def _moves_on_change(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
                 asks = isinstance(op, ast.NotEq) is truth and (_is_device(left) or _is_device(right))
                 if asks and _notes(branch, (left, right)):
                     return True
+    return False
+
+
+def _repairs(branch: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a branch makes fit what an attribute keeps, and asserts so: what is kept does not need it again.
+
+    ``if self.rates.dtype != torch.float32:`` and then ``assert self.rates.dtype == torch.float32``.
+    """
+    match test:
+        case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot() as op], comparators=[right]) if _sized(left):
+            same = ast.Eq if isinstance(op, ast.NotEq) else ast.Is
+            asserted = (stmt.test for stmt in branch if isinstance(stmt, ast.Assert))
+            return any(
+                isinstance(part, ast.Compare)
+                and isinstance(part.ops[0], same)
+                and alike(part.left, left)
+                and alike(part.comparators[0], right)
+                for part in asserted
+            )
     return False
 
 
@@ -131,6 +151,9 @@ def _outgrown(branch: Sequence[ast.stmt], test: ast.expr) -> Iterator[tuple[ast.
             others = [part for part in parts if not _is_unset(part) and not _notes_change(branch, part)]
             if len(others) == 1:
                 yield from _outgrown(branch, others[0])
+        case ast.BoolOp(op=ast.And(), values=parts):  # ``n is not None and n > self.max_len``
+            for part in parts:
+                yield from _outgrown(branch, part)
         case ast.Compare(left=size, ops=[ast.Gt()], comparators=[ast.Attribute() as kept]) if _LIMIT.fits(kept.attr):
             yield size, kept
         case ast.Compare(left=ast.Attribute() as kept, ops=[ast.Lt()], comparators=[size]) if _LIMIT.fits(kept.attr):
