@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,63 @@ def test_what_lies_outside_of_the_packages_of_a_distribution_is_dead_where_no_pr
     assert "models.nets.Left" in found
     assert "pkg.core.Left" not in found
     assert not _dead(texts, distributed=True)
+
+
+MODELS = """
+    import torch
+    from transformers import PreTrainedModel
+
+
+    class Base(PreTrainedModel):
+        def _init_weights(self, module):
+            if isinstance(module, Classifier):
+                module.head.bias.data.zero_()
+
+
+    class Decoder(Base):
+        def forward(self, x):
+            return x.relu()
+
+
+    class Classifier(Base):
+        def forward(self, x):
+            return x.tanh()
+
+
+    class Tagger(Classifier):
+        def forward(self, x):
+            return x.exp()
+
+
+    __all__ = ["Classifier", "Decoder", "Tagger"]
+"""
+# What a packaged project adds to a copied file of models, of which it makes one alone, so that another one may be made.
+OFFERS = {
+    "the package offers it": ("pkg/__init__.py", "from pkg.models import Classifier\n"),
+    "the package offers all": ("pkg/__init__.py", "from pkg.models import *\n"),
+    "another file names it": ("pkg/other.py", "import torch\nfrom pkg.models import Classifier\n"),
+    "a text names it": ("pkg/other.py", "import torch\nNAME = 'pkg.models.Classifier'\n"),
+    "its own file names it": ("pkg/models.py", textwrap.dedent(MODELS) + "MODELS = {'tag': Classifier}\n"),
+    "nothing of the file is named": ("pkg/core.py", "import torch\n"),
+}
+
+
+def _packaged(*others: tuple[str, str]) -> dict[str, str]:
+    core = "import torch\nfrom pkg.models import Decoder\ndef make(config):\n    return Decoder(config)\n"
+    return {"pkg/__init__.py": "", "pkg/models.py": MODELS, "pkg/core.py": core, **dict(others)}
+
+
+def test_models_that_a_copied_file_brings_along_are_dead_in_a_distribution() -> None:
+    assert _dead(_packaged(), distributed=True) >= {"pkg.models.Classifier", "pkg.models.Tagger"}
+    assert not _dead(_packaged(), distributed=True) & {"pkg.models.Base", "pkg.models.Decoder", "pkg.core.make"}
+    code = Code(_packaged(), distributed=True)
+    assert code.frequency("tanh", "pkg/models.py") is Frequency.ONCE
+    assert code.frequency("relu", "pkg/models.py") is not Frequency.ONCE
+
+
+@pytest.mark.parametrize("other", OFFERS.values(), ids=OFFERS)
+def test_a_model_that_may_be_made_by_its_name_is_live_in_a_distribution(other: tuple[str, str]) -> None:
+    assert "pkg.models.Classifier" not in _dead(_packaged(other), distributed=True)
 
 
 def test_packages_are_the_folders_that_an_installer_takes(tmp_path: Path) -> None:

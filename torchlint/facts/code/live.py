@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.naming import last_name
@@ -18,6 +19,7 @@ from torchlint.facts.code.tree import names_among
 from torchlint.facts.values.torch_table import is_method
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, last_names
+from torchlint.models.protocols import makers
 
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 _READS = (ast.Name, ast.Attribute, ast.Constant)
@@ -55,7 +57,7 @@ class Live(Fact):
     reads other names, and so on. A name that no import explains means every definition that bears it, and so does a
     word of a text. A definition that is not reached is dead. Nothing is dead where code looks definitions up by a text
     that is not in it, in the packages of a distribution, which programs elsewhere import, and where no file starts
-    anything.
+    anything; but for models that a copied file brings along.
     """
 
     project: Project
@@ -73,6 +75,7 @@ class Live(Fact):
         if self.dead is None:
             self.dead = frozenset(self._unoffered()) if len(self._offered()) < len(self.project.files) else frozenset()
             self.dead |= frozenset(self._uncalled()) if self.named else frozenset()
+            self.dead |= frozenset(self._left_over())
 
     def edited(self, project: Project, edits: FileEdits) -> Live:
         """Return what is live after edits of files that leave their outlines as they are: the same."""
@@ -142,6 +145,29 @@ class Live(Fact):
                     todo.append(each)
         self.named = frozenset(named)
         yield from (scope for scopes in bearing.values() for scope in scopes if scope not in reached)
+
+    def _left_over(self) -> Iterable[Scope]:
+        """The models that a copied file brings along and nothing names, while the project uses others of the file.
+
+        They are of a framework that makes them by their class, so that also programs elsewhere would have to name them:
+        what a package does not offer is made by the project itself, or not at all.
+        """
+        found = {
+            cls.node: cls
+            for cls in self.project.classes.values()
+            if _is_top(cls) and any(map(makers, self.project.ancestry(cls.dotted)))
+            if not exported(self.project, cls) and not self._is_named_elsewhere(cls)
+            if any(_is_top(each) and self._is_named_elsewhere(each) for each in cls.file.scopes)
+        }
+        while named := [node for node, cls in found.items() if _is_named_beside(cls, found)]:
+            for node in named:
+                del found[node]
+        return found.values()
+
+    def _is_named_elsewhere(self, scope: Scope) -> bool:
+        """Whether the text of another file has the name of a definition."""
+        word = scope.name.encode()
+        return any(word in facts.source.utf8 for facts in self.project.files.values() if facts is not scope.file)
 
     def _uncalled(self) -> Iterator[Scope]:
         """The methods that no live code names, of classes whose methods no framework calls."""
@@ -260,6 +286,24 @@ def _names_of(node: ast.expr) -> Iterable[str]:
     if isinstance(node, ast.Constant):
         return _WORD.findall(node.value) if isinstance(node.value, str) else ()
     return names_among((node,))
+
+
+def _is_named_beside(cls: Scope, aside: Mapping[ast.AST, Scope]) -> bool:
+    """Whether a file names a class outside of classes set aside, and not only to ask whether an object is one."""
+    facts = cls.file
+    nodes = (node for kind in _READS for node in facts.nodes(kind) if cls.name in _names_of(node))
+    return any(
+        not _only_tells(facts, node) and not _only_asks(facts, node) and aside.keys().isdisjoint(facts.ancestors(node))
+        for node in nodes
+    )
+
+
+def _only_asks(facts: FileFacts, node: ast.AST) -> bool:
+    """``isinstance(module, Classifier)``."""
+    match facts.parent[node]:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, asked]):
+            return asked is node
+    return False
 
 
 def _only_tells(facts: FileFacts, node: ast.AST) -> bool:
