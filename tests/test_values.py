@@ -767,6 +767,14 @@ CLASSES = {
         "unknown",
     ),
     "never set": ("class A:\n    def f(self):\n        show(self.x)", "unknown"),
+    "that a base of torch keeps": (
+        "class A(nn.parallel.DistributedDataParallel):\n    def f(self):\n        show(self.module)",
+        "module torch.nn.Module",
+    ),
+    "that a base of torch keeps, under another name": (
+        "class A(nn.parallel.DistributedDataParallel):\n    def f(self):\n        show(self.inner)",
+        "unknown",
+    ),
     "of an instance": ("class A:\n    def __init__(self):\n        self.x = 1\nshow(A().x)", "Python number int"),
     "of a derived class, that the base moves": (
         "class A:\n    def move(self):\n        self.x = self.x.cuda()\nclass N(nn.Module):\n    pass\n"

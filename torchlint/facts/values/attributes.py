@@ -28,6 +28,7 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 _RESTORING = function_names(restores=True)
+_WRAPPERS = function_names(wraps="module")  # which keep the module that they wrap as ``module``
 _REGISTERED = (Kind.FUNCTION, Kind.CLASS)
 _RECURRENT = regex(r"torch\.nn\.(modules\.rnn\.)?(RNN|LSTM|GRU)")
 
@@ -106,6 +107,8 @@ class Attributes:
         stores = self._made(self._stores(cls, name))
         result = self._joined(cls, name, stores)
         if result is None:
+            if name == "module" and not stores and not _WRAPPERS.isdisjoint(project.ancestry(cls)):
+                return _MODULE
             added = all(store.binding.how is Bind.AUGMENT for store in stores)
             return TENSOR if added and self._registered(cls, name) else None if stores else UNKNOWN
         if not result.known and (promised := self._declared(stores)).known and promised != _MODULE:
