@@ -177,7 +177,8 @@ def _operated(rule: str, name: str, source: Value, call: ast.Call, rest: Sequenc
         source = Value(Kind.TENSOR, device=Device.CPU if source == HOST else Device.UNKNOWN)
     others = [of(arg) for arg in rest if not isinstance(arg, ast.Starred)]
     named = [of(k.value) for k in call.keywords if k.arg in ("other", "mask", "index", "min", "max", "value")]
-    where = meeting([source, *others, *named])
+    # What a view is given are sizes and dimensions, wherever they lie: it stays where its tensor is.
+    where = source.device if rule in _VIEWS else meeting([source, *others, *named])
     same = replace(source, device=where, literal=None)
     if name.endswith("_") and not name.startswith("_"):
         return same
