@@ -13,6 +13,7 @@ from torchlint.facts.code.by_name import MANY, link_by_name, suiting
 from torchlint.facts.code.callers import Caller, arguments, hides_default, part_of, passed, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.file_edits import FileEdits
+from torchlint.facts.code.handing_over import handed_over
 from torchlint.facts.code.model import Bind, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import OWN, Receiver, receivers_of
@@ -172,7 +173,7 @@ def _resolved(
     """Resolve the calls of some files; gives the values by all callers that are known then."""
     resolver = _Resolver(project, graph, values, files)
     pending = resolver.first_round(checkpoint)
-    resolver.started()
+    resolver.handed_over()
     resolver.values = values.again(graph.callers, provisional=True)
     resolver.linked = True
     left = resolver.again(pending)
@@ -456,25 +457,10 @@ class _Resolver:
         found = [self.project.method(name, "__init__") for name in names]
         return [(init, 1) for init in found if init is not None]
 
-    def started(self) -> None:
-        """Record what processes and threads pass for the parameters of the function that they run."""
-        for facts in self.files:
-            text = facts.source.utf8
-            if b"target" not in text and b"spawn" not in text:
-                continue
-            for call in (call for scope in facts.scopes for call in scope.calls):
-                target = next((k.value for k in call.keywords if k.arg == "target"), None)
-                before = 0
-                if target is None and (self.project.qualified(facts, call.func) or "").endswith(
-                    "multiprocessing.spawn"
-                ):
-                    target, before = (call.args[0] if call.args else None), 1  # the number of the process comes first
-                value = self.values.of(facts, target) if target is not None else None
-                for name in value.name.split("|") if value is not None and value.kind is Kind.FUNCTION else ():
-                    scope = self.project.functions.get(name)
-                    if scope is not None:
-                        skip = before + (1 if scope.method_of is not None else 0)
-                        self.graph.callers.setdefault(scope, []).append(Caller(facts, call, skip, starts=True))
+    def handed_over(self) -> None:
+        """Record what code gives to a library for the parameters of a function that this runs."""
+        for function, caller in handed_over(self.project, self.values, self.files):
+            self.graph.callers.setdefault(function, []).append(caller)
 
 
 def method_around(facts: FileFacts, call: ast.Call) -> Scope | None:
