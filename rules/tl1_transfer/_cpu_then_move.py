@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import field
 
 from torchlint import cst
@@ -18,7 +19,7 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule import Device, Kind, Value
-from torchlint.rule.convert import is_view
+from torchlint.rule.convert import CONVERSIONS, is_view
 from torchlint.rule.site import Link, Site
 
 _MOVING = method_names(moves="given") | method_names(moves="device")
@@ -28,6 +29,7 @@ _PLACES = frozenset({Kind.DEVICE, Kind.TENSOR})
 _ACCELERATORS = frozenset({Device.CUDA, Device.EITHER})
 _MERGING = frozenset({"update", "setdefault"})
 _PATTERNS = function_names("torch", makes="pattern")
+_TOLD = frozenset({"dtype", "device"})
 FILLING = frozenset({"fill_", "zero_"})
 """Methods that fill a tensor with one number."""
 REPEATING = method_names("torch.Tensor", elements="repeated")
@@ -188,6 +190,29 @@ def moved_later(site: Site, node: cst.CSTNode) -> str | None:
     call = sequel.replaced(site.file, twin)
     helped = call is not None and len(call.args) > 0 and is_target(site.file, twin, call.args[0])
     return ast.unparse(call) if call is not None and helped and site.fact(Movers).called(call) else None
+
+
+def gives_itself(creator: str, call: cst.Call, links: Sequence[Link]) -> bool:
+    """Return whether conversions ask a tensor like another one for the dtype and device of that other one.
+
+    ``torch.zeros_like(x).to(x.dtype).to(x.device)`` makes one tensor: each conversion gives back what it is given.
+    """
+    match call.args:
+        case [cst.Arg(value=other, keyword=None, star=""), *rest] if creator.endswith("_like"):
+            told = any(arg.keyword is not None and arg.keyword.value in _TOLD for arg in rest)
+            asked = [link.node for link in links if link.name in CONVERSIONS]
+            return not told and all(isinstance(node, cst.Call) and _asks_as_is(node, other) for node in asked)
+    return False
+
+
+def _asks_as_is(conversion: cst.Call, other: cst.BaseExpression) -> bool:
+    """Whether a conversion is to a tensor, its dtype or its device."""
+    match conversion.args:
+        case [cst.Arg(value=cst.Attribute(value=asked, attr=cst.Name(value="dtype" | "device")))]:
+            return asked.deep_equals(other)
+        case [cst.Arg(value=asked)]:
+            return asked.deep_equals(other)
+    return False
 
 
 def is_kept(site: Site, call: cst.Call, creator: str) -> bool:
