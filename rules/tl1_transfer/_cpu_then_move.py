@@ -19,7 +19,7 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule import Device, Kind, Value
-from torchlint.rule.convert import CONVERSIONS, is_view
+from torchlint.rule.convert import CONVERSIONS, asks_for, is_view, made_like
 from torchlint.rule.site import Link, Site
 
 _MOVING = method_names(moves="given") | method_names(moves="device")
@@ -29,7 +29,6 @@ _PLACES = frozenset({Kind.DEVICE, Kind.TENSOR})
 _ACCELERATORS = frozenset({Device.CUDA, Device.EITHER})
 _MERGING = frozenset({"update", "setdefault"})
 _PATTERNS = function_names("torch", makes="pattern")
-_TOLD = frozenset({"dtype", "device"})
 FILLING = frozenset({"fill_", "zero_"})
 """Methods that fill a tensor with one number."""
 REPEATING = method_names("torch.Tensor", elements="repeated")
@@ -192,27 +191,16 @@ def moved_later(site: Site, node: cst.CSTNode) -> str | None:
     return ast.unparse(call) if call is not None and helped and site.fact(Movers).called(call) else None
 
 
-def gives_itself(creator: str, call: cst.Call, links: Sequence[Link]) -> bool:
-    """Return whether conversions ask a tensor like another one for the dtype and device of that other one.
+def gives_itself(call: cst.Call, links: Sequence[Link]) -> bool:
+    """Return whether a tensor like another one is only asked for the dtype and the device of that other one.
 
     ``torch.zeros_like(x).to(x.dtype).to(x.device)`` makes one tensor: each conversion gives back what it is given.
     """
-    match call.args:
-        case [cst.Arg(value=other, keyword=None, star=""), *rest] if creator.endswith("_like"):
-            told = any(arg.keyword is not None and arg.keyword.value in _TOLD for arg in rest)
-            asked = [link.node for link in links if link.name in CONVERSIONS]
-            return not told and all(isinstance(node, cst.Call) and _asks_as_is(node, other) for node in asked)
-    return False
-
-
-def _asks_as_is(conversion: cst.Call, other: cst.BaseExpression) -> bool:
-    """Whether a conversion is to a tensor, its dtype or its device."""
-    match conversion.args:
-        case [cst.Arg(value=cst.Attribute(value=asked, attr=cst.Name(value="dtype" | "device")))]:
-            return asked.deep_equals(other)
-        case [cst.Arg(value=asked)]:
-            return asked.deep_equals(other)
-    return False
+    other = made_like(call)
+    return other is not None and all(
+        link.name not in CONVERSIONS or (isinstance(link.node, cst.Call) and asks_for(link.node, other))
+        for link in links
+    )
 
 
 def is_kept(site: Site, call: cst.Call, creator: str) -> bool:

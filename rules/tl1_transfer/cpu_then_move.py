@@ -192,7 +192,7 @@ class CpuThenMove(Rule):
         if not steps:
             yield from _converted_as_made(site, call, creator) if creator not in _BESIDE else ()
             return
-        if gives_itself(creator, call, links) or _left_alone(site, call, creator, steps):
+        if gives_itself(call, links) or _left_alone(site, call, creator, steps):
             only_cast = creator in _SPACED and all(step.device is None for step in steps)
             yield from _converted_as_made(site, call, creator) if only_cast else ()
             return

@@ -24,6 +24,7 @@ from torchlint.rule import (
 )
 from torchlint.rule.build import keyword_of, module_for
 from torchlint.rule.build import source as source_of
+from torchlint.rule.convert import asks_for, made_like
 
 from ._host_index import HostIndices, host_index
 from ._host_rows import HostRows, copied_again, fills_host
@@ -282,7 +283,16 @@ def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     value = site.values.of(target) if target is not None else None
     if value is None or value.kind not in (Kind.DEVICE, Kind.STRING) or value.device is Device.CPU:
         return None
-    return None if known.device in _THERE or _is_computed(site, func.value) else func.value
+    there = known.device in _THERE or _is_computed(site, func.value) or _is_beside(call, func.value)
+    return None if there else func.value
+
+
+def _is_beside(move: cst.Call, source: cst.BaseExpression) -> bool:
+    """Whether a tensor that is like another one is moved to where that one lies: ``zeros_like(x).to(x.device)``."""
+    while isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value == "to":
+        source = source.func.value
+    other = made_like(source)
+    return other is not None and asks_for(move, other)
 
 
 def _is_computed(site: Site, source: cst.BaseExpression) -> bool:

@@ -47,6 +47,7 @@ CAST_DTYPES = {
     "bool": "bool",
 }
 CONVERSIONS = frozenset({"to", "cuda", "cpu", "type", "type_as", *CAST_DTYPES})
+_TOLD = frozenset({"dtype", "device"})
 WIDTHS = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),
     **dict.fromkeys(("float16", "bfloat16", "int16"), 2),
@@ -108,6 +109,28 @@ def conversion(site: Site, link: Link, torch: str) -> Conversion | None:
         case Link("type_as", cst.Call(args=[cst.Arg(keyword=None, star="", value=other)])):
             return _like(site, other)
     return None
+
+
+def made_like(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return the tensor that a call makes another one like, of its dtype and where it lies: ``torch.zeros_like(x)``."""
+    match node:
+        case cst.Call(
+            func=cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)),
+            args=[cst.Arg(value=other, keyword=None, star=""), *rest],
+        ) if name.endswith("_like"):
+            told = any(arg.star or (arg.keyword is not None and arg.keyword.value in _TOLD) for arg in rest)
+            return None if told else other
+    return None
+
+
+def asks_for(call: cst.Call, other: cst.BaseExpression) -> bool:
+    """Return whether a conversion is to a tensor, its dtype or its device alone: ``.to(x)``, ``.to(x.dtype)``."""
+    match call.args:
+        case [cst.Arg(value=cst.Attribute(value=asked, attr=cst.Name(value="dtype" | "device")))]:
+            return asked.deep_equals(other)
+        case [cst.Arg(value=asked)]:
+            return asked.deep_equals(other)
+    return False
 
 
 def _type(site: Site, kind: cst.BaseExpression, torch: str) -> Conversion:
