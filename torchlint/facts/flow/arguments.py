@@ -37,6 +37,7 @@ _LOGS = Word("function that logs")
 _ENV_NAME = Word("variable of an environment")
 _ENV_METHODS = method_names(environment=("acts", "answers"))
 _ENV_BASE = regex(r"(Env|EnvBase|Environment|Wrapper)$")
+_KERNEL_SIZE = Word("size that a kernel takes")
 _MAPPING = function_names(maps="leaves")
 _SENDING = method_names(sends=True)
 _READING = method_names("list deque dict", returns="element")
@@ -74,6 +75,9 @@ class CallContexts:
                 return
             if call in self.ground.graph.callees:
                 yield from self._project(spot, call, place, name)
+                return
+            if isinstance(place, str) and _KERNEL_SIZE.fits(place):
+                yield Use.SIZE  # a kernel is started for it: no tensor will do
                 return
             known = self._mapped(spot, call, place) if name in _MAPPING else None
             if known is None and name:

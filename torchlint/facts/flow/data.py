@@ -207,6 +207,8 @@ class Data:
             return iter((self.text if self.seldom(spot.facts, call) else Use.HOST,))
         if head == "torch":
             return self._torch(spot, call, last)
+        if head == "flash_attn" and self._kind(spot, spot.node) is not Kind.TENSOR:
+            return iter((Use.SIZE,))  # its kernels take numbers of Python
         if head in ("math", "statistics", "cmath"):
             return self.operation(spot, call)
         if head == "numpy" and not name.startswith("numpy.random."):
