@@ -140,7 +140,7 @@ class Queues(Fact):
         limit = test.comparators[0]
         literal = self._literal(facts, limit)
         if literal is not None:
-            return literal == 0 or literal >= _LONG_LIST
+            return _drains(facts, test) if literal == 0 else literal >= _LONG_LIST
         last = last_name(limit)
         return bool(_CAPACITY.search(last))
 
@@ -218,6 +218,15 @@ class Queues(Fact):
             yield from self.sources.crossing(spot, _CROSSED, None)
         else:
             yield spot.facts, spot.node
+
+
+def _drains(facts: FileFacts, test: ast.expr) -> bool:
+    """Whether a test is asked again until a list is empty: one that is emptied by one item a call is short.
+
+    ``while len(rows) > 0: row = rows.pop(0)``, but not ``if len(words) > 0: word = words.pop(0)``.
+    """
+    parent = facts.parent.get(test)
+    return isinstance(facts.parent.get(parent) if isinstance(parent, ast.BoolOp) else parent, ast.While)
 
 
 def _may_count(node: ast.expr, items: ast.expr) -> bool:
