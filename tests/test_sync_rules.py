@@ -251,6 +251,11 @@ def update(net: nn.Module, optimizer, obs: torch.Tensor, mask: torch.Tensor):
         ("rows = mask.nonzero()", "keep the mask instead"),
         ("rows = mask.nonzero().squeeze(1).cpu()", "copy the mask to the host and select there, with a single sync"),
         ("rows = mask.nonzero().tolist()", "copy the mask to the host and select there, with a single sync"),
+        ("rows = [names[row] for row in mask.nonzero()]", "`tolist()` before the loop reads all elements at once"),
+        (
+            "rows = mask.nonzero().squeeze(1)\n    for at, row in enumerate(rows): names[row] = at",
+            "`tolist()` before the loop reads all elements at once",
+        ),
         (
             "rows = obs.unique(dim=0)",
             "find the distinct values once, where the data is created, or in a copy on the host",
@@ -263,6 +268,25 @@ def test_the_remedy_for_indices_fits_where_they_go(tmp_path: Path, line: str, be
     assert found.message == (
         f"`{operation}` forces a GPU sync, because the size of its result depends on the data; {better}"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "better"),
+    [
+        ("rows = obs[mask].view(-1, 2).cpu().tolist()", "copy it and the mask to the host, and select there"),
+        ("rows = obs[mask].mean(0)", "`torch.where` or a masked reduction has a fixed size"),
+        ("obs[mask] = net(obs[mask])", "`torch.where(mask, new, old)` has a fixed size"),
+        (
+            "obs[mask] = obs.square().view(-1, 4)",
+            "`torch.where(mask, new, old)` has a fixed size; so has `masked_scatter` of one row for each that the mask "
+            "picks",
+        ),
+    ],
+)
+def test_the_remedy_for_masks_fits_what_is_done_with_the_rows(tmp_path: Path, line: str, better: str) -> None:
+    program = SELECTING.format(line=line).replace("mask: torch.Tensor", "mask: torch.BoolTensor")
+    [found] = lint(tmp_path, {"train.py": program}, select=("TL202",)).findings
+    assert found.message.endswith(f"depends on the data; {better}")
 
 
 SHARED = """

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_indices
 from torchlint.facts.values.values import Values
@@ -41,3 +42,36 @@ def masks_of(site: Site, node: cst.Subscript) -> list[Value]:
     """Return the masks of a subscript."""
     twin = site.expression(node)
     return site.fact(Masks).of(site.file, twin) if isinstance(twin, ast.Subscript) else []
+
+
+_THROUGH = frozenset({"enumerate", "zip", "reversed"})
+
+
+def gone_through(site: Site, call: cst.Call) -> bool:
+    """Return whether a loop of Python goes through what a call finds: ``for place in mask.nonzero(): ...``.
+
+    Also through a part or another form of it, at once or by the name that it gets: ``places = torch.where(mask)[0]``.
+    """
+    twin = site.expression(call)
+    found: ast.AST | None = None
+    for child, parent in site.file.climb(twin) if twin is not None else ():
+        if not isinstance(parent, (ast.Subscript, ast.Attribute)) and not _is_called(child, parent):
+            found = child
+            break
+    if not isinstance(found, ast.expr):
+        return False
+    return any(
+        found is each or site.fact(Project).reaching(site.file, each).value is found for each in _gone_through(site)
+    )
+
+
+def _is_called(func: ast.AST, parent: ast.AST) -> bool:
+    return isinstance(func, ast.Attribute) and isinstance(parent, ast.Call) and parent.func is func
+
+
+def _gone_through(site: Site) -> Iterator[ast.expr]:
+    """What the loops of a file go through, alone or beside other things."""
+    loops = (stmt.iter for stmt in site.file.compounds if isinstance(stmt, (ast.For, ast.AsyncFor)))
+    for over in (*loops, *(each.iter for each in site.file.nodes(ast.comprehension))):
+        named = isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in _THROUGH
+        yield from over.args if named else (over,)

@@ -23,7 +23,7 @@ from torchlint.rule import (
     Use,
 )
 
-from ._data_dependent_shape import Masks, are_truths, masks_of
+from ._data_dependent_shape import Masks, are_truths, gone_through, masks_of
 from ._masked_forms import fixed_size
 
 _METHODS = method_names(waits="shape")
@@ -35,7 +35,12 @@ _INDEXING = "indexing with a mask"
 _OFTEN = "indexing with a mask {count} times"
 _KEEP = "keep the mask instead"
 _ALL = "work on all rows, and leave out by the mask what does not count"
+_EACH = "`tolist()` before the loop reads all elements at once"
 _COPY = "copy the mask to the host and select there, with a single sync"
+_COPY_BOTH = "copy it and the mask to the host, and select there"
+_WHERE = "`torch.where(mask, new, old)` has a fixed size"
+_WHERE_OR_ROWS = f"{_WHERE}; so has `masked_scatter` of one row for each that the mask picks"
+_ON_HOST = frozenset({Use.READ, Use.HOST})
 _DISTINCT = "find the distinct values once, where the data is created, or in a copy on the host"
 
 _SOURCE = """\
@@ -202,7 +207,7 @@ class DataDependentShape(Rule):
             uses = site.flow.uses(node) if better is _KEEP else frozenset[Use]()
             if Use.PASSED in uses:
                 return  # code that is not seen, such as a simulator, may take nothing but indices
-            better = _ALL if Use.INDEX in uses else better
+            better = _EACH if better is _KEEP and gone_through(site, node) else _ALL if Use.INDEX in uses else better
             yield Report(node, _MESSAGE.format(what=what, better=better))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             fix = fixed_size(site, node) if are_truths(site, node) else None
@@ -261,13 +266,16 @@ def _better(site: Site, node: cst.Subscript) -> str:
     if isinstance(parent, cst.AugAssign) and parent.target is node:
         return "compute it for all elements and select with `torch.where`"
     if isinstance(parent, cst.Assign) and parent.value is not node:
-        return "`torch.where(mask, new, old)` has a fixed size" if _holds_tensor(site, parent.value) else ""
+        if not _holds_tensor(site, parent.value):
+            return ""
+        return _WHERE if _reads_masked(site, parent.value) else _WHERE_OR_ROWS
     while parent is not None and not isinstance(parent, cst.Assign):
         child, parent = parent, site.parent(parent)
     targets = parent.targets if parent is not None and child is parent.value else ()
     if any(_is_masked(site, target.target) for target in targets):
         return ""
-    return "`torch.where` or a masked reduction has a fixed size"
+    uses = site.flow.uses(node)
+    return _COPY_BOTH if uses and uses <= _ON_HOST else "`torch.where` or a masked reduction has a fixed size"
 
 
 def _selecting_alike(site: Site, node: cst.Subscript) -> Iterator[cst.Subscript]:
