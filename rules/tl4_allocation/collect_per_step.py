@@ -8,6 +8,8 @@ from torchlint import cst
 from torchlint.facts.hotness.collecting import RolloutLoops
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 
+from ._collect_per_step import follows_a_model
+
 _COLLECT = "gc.collect"
 _EMPTY = "torch.cuda.empty_cache"
 _BOTH = frozenset({"accelerate.utils.release_memory", "accelerate.utils.memory.release_memory"})
@@ -45,7 +47,7 @@ class CollectPerStep(Rule):
     ## What it does
     Finds `gc.collect()`, `torch.cuda.empty_cache()` and `release_memory()` of accelerate, which does both, that run
     once per environment step or gradient update or more often. Calls in an `except` block, such as one that handles an
-    exhausted memory, are not reported.
+    exhausted memory, are not reported, nor is a cache that is emptied behind the move of a model to the host.
 
     ## Why is this slow
     A full collection walks through every object that Python keeps track of, and a process that has imported torch holds
@@ -104,6 +106,8 @@ class CollectPerStep(Rule):
         if not isinstance(call, cst.Call) or site.flow.handles_error():
             return
         name = site.names.of(call.func)
+        if name != _COLLECT and follows_a_model(site):
+            return
         if (call.args and name not in _BOTH) or site.fact(RolloutLoops).around(site.file, site.twin):
             return
         if name == _COLLECT:
