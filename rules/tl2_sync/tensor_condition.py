@@ -168,6 +168,8 @@ class TensorCondition(Rule):
         if not isinstance(node, cst.BaseExpression) or not site.device.may_be_cuda():
             return
         if isinstance(node, cst.Call) and (what := _read_by(site, node)):
+            if what == _TRUTH and _ends_loop(site, node):
+                return
             yield Report(node, _MESSAGE.format(what=what, better=_BETTER_FOR.get(what, _KEEP)))
         elif _asked(site, node) and reads(site, node) and _comes_first(site, node):
             purpose = site.flow.purpose()
@@ -184,6 +186,7 @@ class TensorCondition(Rule):
 
 _CHOSEN = "choosing between tensors in Python"
 _EACH = "asking each element of a tensor in Python"
+_TRUTH = "the truth value of a tensor"
 _KEEP = "keep the value in a tensor"
 _BETTER_FOR = {
     _CHOSEN: "`torch.minimum`, `torch.maximum` or `clamp` work on the device",
@@ -200,6 +203,15 @@ _INSTEAD = {
     Purpose.VALUE: _KEEP,
     Purpose.OTHER: "decide by a number or flag that is already on the host",
 }
+
+
+def _ends_loop(site: Site, call: cst.Call) -> bool:
+    """Whether a loop ends by the truth of a tensor alone, which it needs: ``if bool(done.all()): break``."""
+    parent = site.parent(call)
+    if isinstance(parent, cst.UnaryOperation):
+        parent = site.parent(parent)
+    alone = isinstance(parent, (cst.If, cst.While))
+    return alone and site.flow.purpose() is Purpose.LEAVE and not _picks(site, call.args[0].value)
 
 
 def _picks(site: Site, node: cst.BaseExpression) -> bool:
@@ -220,7 +232,7 @@ def _read_by(site: Site, call: cst.Call) -> str:
         return _CHOSEN
     if name in _TRUTHS:
         return _EACH
-    return "the truth value of a tensor" if name == "builtins.bool" else "a Python number made of a tensor"
+    return _TRUTH if name == "builtins.bool" else "a Python number made of a tensor"
 
 
 def _check(site: Site, node: cst.CSTNode) -> cst.If | cst.Assert | None:
