@@ -85,6 +85,8 @@ class Idle(Fact):
             held, above = above, facts.parent.get(above)
         if not isinstance(above, ast.Try) or held not in above.body or not _catches(above):
             return False
+        if isinstance(above.body[0], (ast.Import, ast.ImportFrom)):
+            return False  # it asks whether there is something to compile
         if isinstance(stmt, ast.Return):
             return stmt.value is node
         targets = stmt.targets if isinstance(stmt, ast.Assign) and _gives(stmt.value, node) else []
