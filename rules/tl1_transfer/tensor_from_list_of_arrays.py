@@ -27,6 +27,8 @@ _CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", *LEGACY_CONSTRUCTO
 _ITEM_CONSTRUCTORS = _CONSTRUCTORS | {"torch.from_numpy"}
 _READ = "{name}(...) reads each tensor of a list back, one after the other: `torch.stack` joins them where they are"
 _CURE = "Make one array of the list first"
+_WHOLE = "{name}(...) converts a list of arrays element by element"
+_EACH = "{name}(...) makes a tensor of each array, and torch.stack copies all of them again"
 _BETTER = "make one array first, torch.as_tensor(np.array(...))"
 _SEQUENCES = frozenset({Kind.LIST, Kind.TUPLE})
 # What examples were measured for: how many rows there are, and how long they are, is not known of any code.
@@ -238,9 +240,8 @@ class TensorFromListOfArrays(Rule):
             change, doubt = _risk(site, case, move)
             doubt = "; ".join(filter(None, (case.assumes, doubt)))
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
-        yield Report(
-            old, f"{case.name}(...) converts a list of arrays element by element: {_BETTER}", fix, figure=_figure(case)
-        )
+        what = _EACH if case.stacked else _WHOLE
+        yield Report(old, f"{what.format(name=case.name)}: {_BETTER}", fix, figure=_figure(case))
 
 
 def _reads_each(site: Site, call: cst.Call, name: str) -> bool:
