@@ -289,6 +289,22 @@ def test_the_remedy_for_masks_fits_what_is_done_with_the_rows(tmp_path: Path, li
     assert found.message.endswith(f"depends on the data; {better}")
 
 
+@pytest.mark.parametrize(
+    ("over", "better"),
+    [
+        ("size in sizes", "`tolist()` before the loop reads all elements at once"),
+        ("size, rest in sizes", "`tolist()` before the loop reads all elements at once"),
+        ("size in rounds", "use `torch.where` in place of the branch"),
+    ],
+)
+def test_elements_that_a_loop_asks_one_by_one_are_read_before_it(tmp_path: Path, over: str, better: str) -> None:
+    line = f"for {over}:\n        loss = loss * 2 if size > 1 else loss"
+    program = SELECTING.format(line=line).replace("mask: torch.Tensor", "sizes: torch.Tensor, rounds: range")
+    program = program.replace("if size", "if net(obs).sum()") if "rounds:" in line else program
+    [found] = lint(tmp_path, {"train.py": program}, select=("TL208",)).findings
+    assert found.message == f"branching on a tensor forces a GPU sync; {better}"
+
+
 SHARED = """
 import torch
 from torch import nn

@@ -43,7 +43,7 @@ class Truths(Finder):
 
 @dataclass(eq=False, slots=True)
 class EarlyEnds(Fact):
-    """Answers which tests that leave a loop read one element of a tensor that was there before the loop."""
+    """Answers which tests in a loop read one element of a tensor that was there before the loop."""
 
     elements: Elements
 

@@ -173,7 +173,7 @@ class TensorCondition(Rule):
             yield Report(node, _MESSAGE.format(what=what, better=_BETTER_FOR.get(what, _KEEP)))
         elif _asked(site, node) and reads(site, node) and _comes_first(site, node):
             purpose = site.flow.purpose()
-            picked = purpose is Purpose.LEAVE and _picks(site, node)
+            picked = purpose not in _CHECKS and _picks(site, node)
             message = _MESSAGE.format(what="branching on a tensor", better=_AT_ONCE if picked else _INSTEAD[purpose])
             fix = None if site.compiling.scripted() else joined(site, node)
             if purpose is Purpose.LEAVE and fix is None and not picked:
@@ -194,6 +194,7 @@ _BETTER_FOR = {
 }
 _AT_ONCE = "`tolist()` before the loop reads all elements at once"
 _CHECK = "check the value where it is on the host, or not on every call"
+_CHECKS = (Purpose.RAISE, Purpose.REPORT)
 # What to do in place of a branch: a blend of two results does not raise, report, leave a loop or call anything.
 _INSTEAD = {
     Purpose.RAISE: _CHECK,
@@ -215,7 +216,7 @@ def _ends_loop(site: Site, call: cst.Call) -> bool:
 
 
 def _picks(site: Site, node: cst.BaseExpression) -> bool:
-    """Whether a test that leaves a loop reads an element of a tensor in each of many rounds."""
+    """Whether a test reads an element of a tensor in each of many rounds of a loop."""
     loops = site.loops.around(node)
     twin = site.expression(node)
     return bool(loops) and not loops[0].few and twin is not None and site.fact(EarlyEnds).of(site.file, twin)
