@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterator
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.finders import Finder
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import function_names, method_names
+from torchlint.models import Word, function_names, method_names
 from torchlint.rule import Device, Kind, Value
 from torchlint.rule.site import Site
 
 _FINDING = method_names(waits="shape")
 _MAKING = function_names("torch", makes="data")
+_END = Word("token that ends a text")
 _DEEPEST = 8
 
 
@@ -99,6 +102,27 @@ class IndexReads(Finder):
             index = index.left
         found = self.elements.of(facts, index)
         return found if found is not None and found.device is not Device.CPU else None
+
+
+def of_ended_text(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether a round comes to an expression only for a text that has just ended, which few have at a time.
+
+    ``if tokens[row, t] == tokenizer.eos_token_id: text = decode(tokens[row].tolist())``.
+    """
+    twin = site.expression(node)
+    for child, parent in site.file.climb(twin, ast.For, ast.AsyncFor, ast.While) if twin is not None else ():
+        if isinstance(parent, ast.If) and child in parent.body:
+            if any(truth and _finds_end(test) for test, truth in conjuncts(parent.test, truth=True)):
+                return True
+    return False
+
+
+def _finds_end(test: ast.expr) -> bool:
+    """Whether a test compares something with the token that ends a text."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            return any(_END.fits(last_name(side)) for side in (left, right))
+    return False
 
 
 def indexed_by(site: Site, node: cst.CSTNode) -> Value | None:

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.models import function_names, last_names
 from torchlint.rule import Call, Device, Example, Fix, Found, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 
-from ._element_loop_over_tensor import IndexReads, element_of, indexed_by, row_of
+from ._element_loop_over_tensor import IndexReads, element_of, indexed_by, of_ended_text, row_of
 
 _NUMBERS = function_names("builtins", number=True)
 _SIZED = function_names("torch", makes=("filled", "random"))
@@ -100,6 +100,8 @@ class ElementLoopOverTensor(Rule):
             loops = site.loops.around(node) if indexed_by(site, node) is not None else []
             if loops and not loops[0].few:
                 yield Report(node, _MESSAGE)
+            return
+        if of_ended_text(site, node):
             return
         for element in _reads(site, node):
             loops = site.loops.around(element)
