@@ -533,6 +533,35 @@ def test_where_environments_give_tensors_some_of_them_end_in_most_steps(body: st
     assert frequencies(f"while True:\n    seen, gain, done, _ = env.step(1)\n    {body}\n") == {"A": expected}
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("sim.reset(ended)\n    {step}\n    ended = done.nonzero(as_tuple=False).squeeze(-1)", S),
+        ("{step}\n    done, gain = noted(done, gain)\n    ended = done.nonzero().squeeze(-1)\n    sim.reset(ended)", S),
+        ("{step}\n    ended = done.nonzero()[0]\n    sim.reset(ended)", E),
+        ("{step}\n    done = alone(1)\n    ended = done.nonzero().squeeze(-1)\n    sim.reset(ended)", E),
+        ("{step}\n    sim.reset(done)", E),
+    ],
+)
+def test_a_reset_of_the_simulations_that_a_step_ended_runs_in_most_steps(body: str, expected: Frequency) -> None:
+    """So does what such a reset calls to reset a part of the same simulations."""
+    text = f"""
+class Goals:
+    def reset(self, ids):
+        f(ids)  # A
+class Sim:
+    def __init__(self):
+        self.goals = Goals()
+    def reset(self, ids):
+        self.goals.reset(ids)
+sim = Sim()
+ended = torch.arange(9)
+while True:
+    {body.format(step="seen, gain, done, _ = env.step(1)")}
+"""
+    assert frequencies(text) == {"A": expected}
+
+
 EXPRESSIONS = {
     "flag and f(x)": S,
     "debug and f(x)": O,

@@ -257,16 +257,36 @@ def _always(name: ast.Name, facts: FileFacts, recognise: Callable[[ast.expr], bo
 
 def _finds_ends(node: ast.expr, facts: FileFacts) -> bool:
     """Whether an expression gives the places at which flags for the end of an episode are set."""
+    flags, tensor = _searched(node)
+    return flags is not None and is_reset(flags) and not (tensor and _is_stepped(flags, facts))
+
+
+def takes_ended_simulations(call: ast.AST, facts: FileFacts) -> bool:
+    """Return whether a call is given a tensor of the places at which a step ended: of some environments in most steps.
+
+    Before the first step it may be another one, such as that of all places.
+    """
+    for name in call.args if isinstance(call, ast.Call) else ():
+        if isinstance(name, ast.Name):
+            for binding in facts.scope_of(name).function.bindings.get(name.id, ()):
+                assigned = binding.how is Bind.ASSIGN and not binding.path
+                flags, tensor = _searched(binding.value) if assigned and binding.value is not None else (None, False)
+                if flags is not None and tensor and is_reset(flags) and _is_stepped(flags, facts):
+                    return True
+    return False
+
+
+def _searched(node: ast.expr) -> tuple[ast.expr | None, bool]:
+    """What an expression gives the places of, ``None`` for any other expression, and whether these are a tensor."""
     outer: ast.expr = node
     while True:
         if isinstance(node, ast.Subscript):
             outer, node = node, node.value
             continue
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            return False
+            return None, False
         if node.func.attr in _FINDING:
-            flags = node.args[0] if node.args else node.func.value
-            return is_reset(flags) and not (_gives_tensor(node, outer) and _is_stepped(flags, facts))
+            return node.args[0] if node.args else node.func.value, _gives_tensor(node, outer)
         outer, node = node, node.func.value
 
 
@@ -280,10 +300,13 @@ def _gives_tensor(found: ast.Call, outer: ast.expr) -> bool:
 
 
 def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
-    """Whether all that a function binds to a name is a part of what a step gives."""
+    """Whether all that a function binds to a name is a part of what a step gives, or of what a call makes of that."""
     bindings = facts.scope_of(flags).function.bindings.get(flags.id, ()) if isinstance(flags, ast.Name) else ()
-    made = [b.value.func if b.path and isinstance(b.value, ast.Call) else None for b in bindings]
-    return bool(made) and all(func is not None and last_name(func) == "step" for func in made)
+    made = [b.value if b.path and isinstance(b.value, ast.Call) else None for b in bindings]
+    stepped = [call is not None and last_name(call.func) == "step" for call in made]
+    return any(stepped) and all(
+        found or (call is not None and among(flags, call.args)) for call, found in zip(made, stepped, strict=True)
+    )
 
 
 def tests_for(test: ast.expr, names: Container[str]) -> bool:

@@ -198,6 +198,12 @@ SET_FLAG = Guard("flag that its branch sets", None, "a flag that the branch sets
 SELDOM_FLAG = Guard("flag that is seldom set", None, "a flag that is set where code runs seldom")
 GIVEN_ARGUMENT = Guard("argument that calls give", None, "a test for an argument that calls do not leave out")
 KEPT_VALUE = Guard("value that a loop keeps", None, "a test for a variable that each round gives a value")
+RESET = Guard(
+    "reset",
+    _EPISODE,
+    "a call of `reset`, but not one that is given the simulations which a step ended",
+    functions=(begins_episode,),
+)
 EVALUATION = Guard("evaluation", _EPISODE, "a call of a function that evaluates", functions=(evaluates,))
 OWN_UPDATES = Guard(
     "own loop of updates",
@@ -274,7 +280,7 @@ GUARDS = (
         exits=(_leaves_for_good,),
     ),
     Guard("first item", _ONCE, "a loop that returns in its first round", exits=(_returns_first,)),
-    Guard("reset", _EPISODE, "a call of `reset`", functions=(begins_episode,)),
+    RESET,
     EVALUATION,
     OWN_UPDATES,
     LAST_ROUND,

@@ -17,10 +17,12 @@ from torchlint.facts.code.receiver import Receiver
 from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.facts.hotness.choosing import Choosing
 from torchlint.facts.hotness.coldness import cold_file, cold_function
+from torchlint.facts.hotness.conditions import takes_ended_simulations
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
+from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import awaited
-from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, Bound, Guards
+from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, RESET, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.phases import GENERATION, ITERATION, SAMPLE
@@ -331,11 +333,21 @@ class Heat(Fact):
         """
         target = edge.target
         found = self._called_seldom(target)
+        if found is not None and found.guard == RESET.name and self._resets_each_step(edge):
+            return None
         if found is not None or target not in self.roots.iterations:
             return found
         fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
         fits = fits or awaited(edge.facts.scope_of(edge.node).function, edge.node)
         return self.guards.of(OWN_UPDATES) if fits else None
+
+    def _resets_each_step(self, edge: Edge) -> bool:
+        """Whether a call resets the simulations which a step ended, or hands on those that its function resets."""
+        if takes_ended_simulations(edge.node, edge.facts):
+            return True
+        caller = edge.facts.scope_of(edge.node).function
+        given = edge.node.args if isinstance(edge.node, ast.Call) and begins_episode(caller) else ()
+        return any(isinstance(part, ast.Name) and part.id in caller.params for part in given)
 
     def _called_seldom(self, scope: Scope) -> Bound | None:
         """The guard on all calls of a function."""
