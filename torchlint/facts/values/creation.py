@@ -123,11 +123,16 @@ def chosen(call: ast.Call, of: Of) -> Value:
     values = operands(call, of)
     where = meeting(values)
     if len(values) == 1:
-        return list_of(Value(Kind.TENSOR, dtype="int64", device=where))  # one of each dimension
+        return places_along(where)
     if len(values) != 3:
         return Value(Kind.TENSOR, device=where)
     chosen = Value(Kind.TENSOR, device=where, rank=broadcast(values))
     return typed(chosen, promoted(*values[1:]), inexact=arithmetic_is_inexact(*values[1:]))
+
+
+def places_along(where: Device) -> Value:
+    """Return the places at which a condition holds as a tuple: a tensor of numbers for each dimension."""
+    return list_of(Value(Kind.TENSOR, dtype="int64", device=where, rank=1))
 
 
 def joined(last: str, call: ast.Call, of: Of) -> Value:

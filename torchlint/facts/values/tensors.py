@@ -16,6 +16,7 @@ from torchlint.facts.values.creation import (
     like_first,
     meeting,
     new_like,
+    places_along,
 )
 from torchlint.facts.values.dtypes import (
     arithmetic_is_inexact,
@@ -186,6 +187,8 @@ def _operated(rule: str, name: str, source: Value, call: ast.Call, rest: Sequenc
         return _viewed(rule, name, same, call, rest, of)
     if rule in ("reduce", "reduce_bool", "index", "minmax"):
         return _reduced(rule, name, same, call, rest, of)
+    if rule == "pairs" and is_true(keyword(call, "as_tuple")):
+        return places_along(where)
     # A quotient may be rounded to whole numbers.
     whole = rule == "divide" and keyword(call, "rounding_mode") is not None
     return _plain("binary" if whole else rule, name, fresh(same), source, [*others, *named])
