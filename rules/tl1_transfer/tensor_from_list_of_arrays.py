@@ -255,6 +255,8 @@ def _reads_each(site: Site, call: cst.Call, name: str) -> bool:
     if value.kind is not Kind.LIST:
         return False
     held = value.element
+    while held.kind is Kind.LIST:
+        held = held.element
     return held.kind is Kind.TENSOR and not held.rank and held.device is not Device.CPU  # of one element, or it raises
 
 
