@@ -119,6 +119,8 @@ EXPRESSIONS = {
     "torch.where(torch.zeros(3) > 0)": "list (tensor int64 cpu rank 1)",
     "(torch.zeros(3, 3) > 0).nonzero(as_tuple=True)": "list (tensor int64 cpu rank 1)",
     "torch.nonzero(torch.zeros(3, 3) > 0)": "tensor int64 cpu rank 2",
+    "made().done_tensor().to_torch().clone() == 1": "tensor bool",
+    "made().to_torch(x)": "unknown",
     "torch.made_up(3)": "unknown",
     "torch.float32": "dtype float32",
     "torch.device('cuda')": "device cuda",

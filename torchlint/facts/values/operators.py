@@ -211,6 +211,8 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     }
     if name in methods:
         return methods[name]
+    if name == "to_torch" and not node.args:  # of a tensor that a simulator shares
+        return TENSOR
     if len(node.args) == 1 if name == "size" else name in _COUNTING and not node.args:
         return INT
     if name in _OF_MODULES and not node.args:
