@@ -1625,3 +1625,43 @@ def test_a_base_that_wraps_a_module_may_give_it_another_class() -> None:
 
 def test_a_tensor_that_a_base_moves_lies_elsewhere_afterwards() -> None:
     assert Code(MOVED_BY_BASE.format("self.net.cuda()", "learner.table")).value().device is not Device.CPU
+
+
+def _made_where(setting: str, made: str, importing: str = "import setup\n") -> Device:
+    texts = {
+        "code.py": f"{importing}import torch\nshow({made})\n",
+        "setup.py": f"import torch\ndef prepare(where):\n    {setting}\n",
+    }
+    return Code(texts).value().device
+
+
+@pytest.mark.parametrize(
+    ("setting", "made"),
+    [
+        ("torch.set_default_device(where)", "torch.zeros(3)"),
+        ("torch.set_default_device('cuda')", "torch.tensor([1.0])"),
+        ("torch.set_default_tensor_type(torch.cuda.FloatTensor)", "torch.arange(3) > 1"),
+        ("torch.set_default_tensor_type(TYPES[where])", "torch.Tensor([1.0])"),
+    ],
+)
+def test_a_new_tensor_lies_where_a_module_says_that_its_file_imports(setting: str, made: str) -> None:
+    assert _made_where(setting, made) is Device.UNKNOWN
+    assert _made_where("pass", made) is Device.CPU
+    assert _made_where(setting, made, "") is Device.CPU
+
+
+@pytest.mark.parametrize(
+    ("setting", "made"),
+    [
+        ("torch.set_default_device('cpu')", "torch.zeros(3)"),
+        ("torch.set_default_device(torch.device('cpu'))", "torch.zeros(3)"),
+        ("torch.set_default_tensor_type('torch.DoubleTensor')", "torch.zeros(3)"),
+        ("torch.set_default_tensor_type(torch.DoubleTensor)", "torch.zeros(3)"),
+        ("torch.set_default_device(where)", "torch.zeros(3, device='cpu')"),
+        ("torch.set_default_device(where)", "torch.tensor(torch.zeros(3, device='cpu'))"),
+        ("torch.set_default_device(where)", "torch.from_numpy(made())"),
+        ("torch.set_default_device(where)", "torch.zeros(3).cpu()"),
+    ],
+)
+def test_a_default_device_moves_nothing_that_lies_on_the_host(setting: str, made: str) -> None:
+    assert _made_where(setting, made) is Device.CPU

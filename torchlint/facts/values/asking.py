@@ -75,6 +75,11 @@ class Ask:
         self.guessed = True
         return value
 
+    def rather(self, suggested: Value, proven: Value) -> Value:
+        """Return what only a name or a form suggests, where guesses count, else what is proven."""
+        guessed = self.guess(suggested)
+        return guessed if guessed.known else proven
+
     def linked(self, name: str, call: ast.Call) -> list[tuple[Scope, Caller]]:
         """Return the methods that a call on an unknown object is linked to by their name alone: a guess."""
         if not self.guesses or name not in self.project.methods:

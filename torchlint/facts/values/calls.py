@@ -32,6 +32,7 @@ from torchlint.facts.values.containers import (
     named_items,
     plain,
 )
+from torchlint.facts.values.default_devices import DefaultDevices
 from torchlint.facts.values.generated import tokens
 from torchlint.facts.values.handed import declared, linked_by_name, returned_at, tree_of
 from torchlint.facts.values.join import (
@@ -64,7 +65,7 @@ from torchlint.facts.values.torch_objects import (
 )
 from torchlint.late import dataclass
 from torchlint.models import Word, function_names, method_names, protocols
-from torchlint.rule import UNKNOWN, Device, Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 _REDUCING = method_names(reduces=True)
 _ENV_NAME = Word("variable of an environment")
@@ -88,11 +89,13 @@ class CallValues:
     _batches: BatchItems = field(init=False)
     _alternatives: Alternatives = field(init=False)
     _registries: Registries = field(init=False)
+    _default_devices: DefaultDevices = field(init=False)
 
     def __post_init__(self) -> None:
         self._batches = BatchItems(self.ask)
         self._alternatives = Alternatives(self.ask.project)
         self._registries = Registries(self.ask)
+        self._default_devices = DefaultDevices(self.ask)
 
     def of(self, facts: FileFacts, node: ast.Call) -> Value | None:
         """Return the value of a call."""
@@ -140,19 +143,6 @@ class CallValues:
             return self._mapped(facts, node.args[0])
         return self._by_what_it_calls(facts, node, name)
 
-    def _made_of_data(self, facts: FileFacts, node: ast.Call, made: Value) -> Value:
-        """What ``torch.tensor(x)`` makes: what nothing is known of is data, since torch warns of copies of tensors.
-
-        A tensor is copied where it lies.
-        """
-        placed = any(word.arg in (None, "device") for word in node.keywords) or made.device is not Device.UNKNOWN
-        placed = placed or (bool(node.args) and self.ask.known(facts, node.args[0]).kind is Kind.TENSOR)
-        return made if placed else self._rather(replace(made, device=Device.CPU), made)
-
-    def _rather(self, suggested: Value, proven: Value) -> Value:
-        guessed = self.ask.guess(suggested)
-        return guessed if guessed.known else proven
-
     def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
         """The value of a call of a function of a library or of the project, of a class, or of a method."""
         project = self.ask.project
@@ -161,7 +151,7 @@ class CallValues:
         if name is not None:
             known = library_call(name, node, self.ask.knower(facts))
             if known is not None:
-                return self._made_of_data(facts, node, known) if name == "torch.tensor" else known
+                return self._default_devices.made(facts, node, name, known)
             if name in LOADERS:
                 return loader(self.ask, facts, name, node)
             if name in project.functions:
@@ -229,7 +219,7 @@ class CallValues:
             return operators.of_host(func.attr, node, of)
         if source.kind is Kind.TENSOR:
             made = tensor_method(func.attr, source, node, of)
-            return self._rather(replace(made, rank=1), made) if lists_places(node) else made
+            return self.ask.rather(replace(made, rank=1), made) if lists_places(node) else made
         if source.kind is Kind.NDARRAY:
             return ndarray_method(func.attr, source, node, of)
         if source.kind is Kind.DISTRIBUTION:
