@@ -105,8 +105,16 @@ def _declared(facts: FileFacts, name: str) -> Iterator[object]:
 def _of_scope(scope: Scope, name: str) -> Iterator[object]:
     for binding in scope.bindings.get(name, ()):
         declares = binding.how is Bind.PARAM or (binding.how is Bind.ASSIGN and scope.kind == "class")
-        if declares and not binding.path and isinstance(binding.value, ast.Constant):
-            yield binding.value.value
+        if declares and not binding.path:
+            yield from _default(binding.value, scope)
+
+
+def _default(value: ast.expr | None, scope: Scope) -> Iterator[object]:
+    """What a parameter or a field of a class is given: a literal, or what ``field(default=1)`` says."""
+    if isinstance(value, ast.Call) and scope.kind == "class":
+        value = next((word.value for word in value.keywords if word.arg == "default"), None)
+    if isinstance(value, ast.Constant):
+        yield value.value
 
 
 def _of_option(call: ast.Call, name: str) -> Iterator[object]:
