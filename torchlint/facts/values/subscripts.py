@@ -8,14 +8,15 @@ from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import forms_of
+from torchlint.facts.code.tree import forms_of, receiver_of
 from torchlint.facts.values.accelerators import in_host_branch
 from torchlint.facts.values.values import Values
-from torchlint.models import Word
+from torchlint.models import Word, method_names
 from torchlint.rule import Device, Kind, Value
 
 _MASK = Word("mask")
 _END = Word("end of an episode")
+_VIEWS = method_names("torch.Tensor torch", elements=("all", "repeated"))
 
 
 def tensor_indices(values: Values, facts: FileFacts, node: ast.Subscript) -> Iterator[Value]:
@@ -41,9 +42,9 @@ def as_index(values: Values, facts: FileFacts, part: ast.expr) -> Value:
 def _is_called_mask(index: ast.expr, value: Value) -> bool:
     if value.dtype is not None:
         return False
-    match index:
+    match receiver_of(index, _VIEWS):
         case ast.Name() | ast.Attribute():
-            name = last_name(index)
+            name = last_name(receiver_of(index, _VIEWS))
         case ast.Subscript(slice=ast.Constant(value=str(name))):
             pass
         case _:
