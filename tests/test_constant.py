@@ -122,3 +122,23 @@ def test_a_constant_of_another_file() -> None:
     assert code.analyses[Constants].of(code.file(), code.shown())
     code = Code({**texts, "config.py": "SIZE = 3\nSIZE = 4"})
     assert not code.analyses[Constants].of(code.file(), code.shown())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "other", "fixed"),
+    [
+        ("import math\nSIZE = 2 * math.pi", "", True),
+        ("SIZE = 3\nSIZE = 4", "", False),
+        ("SIZE = 3\ndef grow():\n    global SIZE\n    SIZE = 4", "", False),
+        ("SIZE = made()", "", False),
+        ("SIZE = [3]\nSIZE.append(4)", "", False),
+        ("SIZE = 3", "from package import sizes\nsizes.SIZE = 5", False),
+        ("SIZE = 3", "class Other:\n    pass\nOther().SIZE = 5", True),
+    ],
+)
+def test_a_constant_of_a_module_is_one_by_its_attribute(sizes: str, other: str, fixed: bool) -> None:
+    shown = "from package import sizes\ndef f():\n    show(sizes.SIZE)"
+    code = Code(
+        {"a.py": shown, "b.py": f"import package\n{other}", "package/__init__.py": "", "package/sizes.py": sizes}
+    )
+    assert code.analyses[Constants].of(code.file(), code.shown()) is fixed
