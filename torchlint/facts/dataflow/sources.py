@@ -135,6 +135,18 @@ class Sources(Fact):
         bound = file.top.bindings.get(last, ()) if file is not None else ()
         return [(file, each) for each in bound if file is not None and each.how is not Bind.IMPORT]
 
+    def of_module(self, facts: FileFacts, node: ast.Attribute) -> tuple[FileFacts, ast.expr] | None:
+        """Return what a module of the project assigns to the attribute that an expression reads, and its file.
+
+        ``None`` where it does so several times, or where other code assigns to an attribute of that name.
+        """
+        module, _, last = (self.project.qualified(facts, node) or "").rpartition(".")
+        file = self.project.modules.get(module)
+        match file.top.bindings.get(last) if file is not None and last not in self.project.outside else None:
+            case [Binding(how=Bind.ASSIGN, path=(), value=ast.expr() as value)] if file is not None:
+                return file, value
+        return None
+
     def _held(self, spot: Spot, node: ast.Attribute) -> Iterator[Predecessor]:
         """What classes assign to an attribute of their objects, put into it, or give by a property of that name."""
         there = Spot(spot.facts, node, spot.path)

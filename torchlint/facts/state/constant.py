@@ -126,17 +126,6 @@ class Constants(Fact):
         file, value = found[0] if len(found) == 1 else (facts, None)
         return value is not None and self.of(file, value)
 
-    def _of_module(self, file: FileFacts, module: str, name: str) -> bool:
-        """Whether a module assigns a constant to a name, once, and no other file assigns to it."""
-        match self.project.lasting(file, name) if name in file.top.bindings else []:
-            case [Binding(how=Bind.ASSIGN, path=(), value=ast.expr() as value)]:
-                stored = (
-                    (each, whole) for each in self.project.files.values() for whole, _ in each.outside.get(name, ())
-                )
-                changed = any(self.project.qualified(each, whole) == module for each, whole in stored)
-                return not changed and not _grows(file, name) and self.of(file, value)
-        return False
-
     def _parameter(self, facts: FileFacts, binding: Binding) -> bool:
         """A parameter that every caller gives as a constant; one that is called as settings are called is one."""
         if _SETTINGS.match(binding.target):
@@ -168,9 +157,10 @@ class Constants(Fact):
         if value.kind in _CHANGING or node.attr in ("shape", "T", "data", "grad", "training"):
             return False
         base = node.value
-        module, _, last = name.rpartition(".")
-        if (file := self.project.modules.get(module)) is not None and self._of_module(file, module, last):
-            return True
+        if (assigned := self.sources.of_module(facts, node)) is not None:
+            file, given = assigned
+            if not _grows(file, node.attr) and self.of(file, given):
+                return True
         owner = facts.scope_of(node).owner
         method = facts.scope_of(node).method
         if isinstance(base, ast.Name) and owner is not None and method is not None and base.id == method.self_name:
