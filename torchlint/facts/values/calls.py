@@ -425,6 +425,8 @@ class CallValues:
         if function.yields:
             return self._yielded(function)
         given = self._given(function)
+        if given == UNKNOWN and promised.kind in (Kind.MODULE, Kind.INSTANCE):
+            return promised
         return _as_promised(promised, given) if given is not None and promised.kind is Kind.TUPLE else given
 
     def _yielded(self, function: Scope) -> Value | None:
