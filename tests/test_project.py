@@ -21,6 +21,23 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"lib/a.py": "from lib.torch import *\nshow(torch.no_grad)", "lib/torch.py": "import torch"},
         "torch.no_grad",
     ),
+    "a library, in a package of its name that lacks the module": (
+        {
+            "ours/lib/a.py": "from lib.core import run\nshow(run)",
+            "ours/lib/__init__.py": "from .a import *",
+            "ours/__init__.py": "",
+        },
+        "lib.core.run",
+    ),
+    "a package in another, by the end of its name": (
+        {
+            "ours/lib/a.py": "from lib.net import Net\nshow(Net)",
+            "ours/lib/__init__.py": "",
+            "ours/lib/net.py": NET,
+            "ours/__init__.py": "",
+        },
+        "ours.lib.net.Net",
+    ),
     "a module": ({"a.py": "import lib.net\nshow(lib.net.Net)", "lib/net.py": NET}, "lib.net.Net"),
     "a module by another name": ({"a.py": "import lib.net as n\nshow(n.Net)", "lib/net.py": NET}, "lib.net.Net"),
     "a module from its package": ({"a.py": "from lib import net\nshow(net.Net)", "lib/net.py": NET}, "lib.net.Net"),

@@ -56,6 +56,8 @@ class Exports:
                 passed = (*through, file.path)
                 given = {base: self._follow(file, f"{base}.{rest[0]}", depth + 1, folder, passed) for base in starred}
                 ours = [name for base, name in given.items() if self._leads(file, base, name)]
+                if not ours and self.project.names.is_inner(file, parts[:cut]):
+                    return dotted  # of a library: ``megatron.core`` beside a folder ``megatron`` without a ``core``
                 return ".".join([self._fitting(folder, ours)[0] if ours else f"{file.module}.{rest[0]}", *rest[1:]])
             found = self.project.lasting(file, rest[0])
             binding = found[-1]

@@ -91,6 +91,15 @@ class Modules(Generic[_File]):
         found = self.imported(path, parts[0]) if other is not None else None
         return None if found is other or (found is not None and found.path.endswith("/__init__.py")) else found
 
+    def is_inner(self, file: _File, parts: Sequence[str]) -> bool:
+        """Return whether a file is a package in another package, and some parts of a name are the end of its own.
+
+        An absolute import cannot mean it, unless its folder is where Python looks for modules.
+        """
+        folder, _, last = file.path.rpartition("/")
+        outer = folder.rpartition("/")[0]
+        return last == "__init__.py" and outer in self.packages and file.module != ".".join(parts)
+
     def meant(self, path: str, dotted: str) -> list[_File]:
         """Return all project files that a name among the imports of a file may mean."""
         if dotted.endswith(ANY):
