@@ -193,7 +193,14 @@ class Project(Fact):
     def _named_bases(self, cls: Scope) -> tuple[str, ...]:
         assert isinstance(cls.node, ast.ClassDef)
         nodes = (base.value if isinstance(base, ast.Subscript) else base for base in cls.node.bases)  # Generic[T]
-        return tuple(name for node in nodes if (name := self.qualified(cls.file, node)))
+        return tuple(name for node in nodes for name in self._base_names(cls.file, node))
+
+    def _base_names(self, facts: FileFacts, node: ast.expr) -> Iterable[str]:
+        """The classes that a base may be: several where a name is imported in one of several ways."""
+        name = self.qualified(facts, node)
+        if name is not None:
+            return (name,)
+        return dict.fromkeys(self.canonical(facts, each) for each in self.reaching(facts, node).imported)
 
     def settle(self) -> None:
         """Find the bases of all classes, their ancestors, and the classes that derive from each."""
