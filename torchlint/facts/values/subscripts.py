@@ -40,11 +40,17 @@ def as_index(values: Values, facts: FileFacts, part: ast.expr) -> Value:
 
 
 def _is_called_mask(index: ast.expr, value: Value) -> bool:
+    """Whether a tensor of unknown dtype, or what it is a view or a part of, has the name of a mask."""
     if value.dtype is not None:
         return False
     match receiver_of(index, _VIEWS):
+        case ast.Subscript(value=whole, slice=ast.Slice() | ast.Tuple()):
+            return _is_called_mask(whole, value)
+        case inner if inner is not index:
+            return _is_called_mask(inner, value)
+    match index:
         case ast.Name() | ast.Attribute():
-            name = last_name(receiver_of(index, _VIEWS))
+            name = last_name(index)
         case ast.Subscript(slice=ast.Constant(value=str(name))):
             pass
         case _:
