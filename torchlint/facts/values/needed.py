@@ -9,6 +9,7 @@ from functools import cache
 
 from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import forms_of, names_in
@@ -96,6 +97,8 @@ class Needed:
                 node = _indexed(taken)
                 if isinstance(node, ast.Name) and not _is_tested(facts, node):
                     places.setdefault(node.id, []).append(node)
+            for node in self._placed(facts, scope, call):
+                places.setdefault(node.id, []).append(node)
             norm = self._norm_read(facts, call)
             if norm is not None:
                 places.setdefault(norm.id, []).append(norm)
@@ -125,6 +128,19 @@ class Needed:
             yield from call.args[:1]
         elif isinstance(call.func, ast.Attribute) and not name and call.func.attr in _CHECKS:
             yield from () if call.args or call.keywords else (call.func.value,)
+
+    def _placed(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.Name]:
+        """The name of what a tensor is made beside, ``device=x.device``, where the function counts its axes, too.
+
+        Modules have a device as well, but no axes, and what has axes in other libraries has no device of torch.
+        """
+        for word in call.keywords:
+            match word:
+                case ast.keyword(arg="device", value=ast.Attribute(value=ast.Name() as node, attr="device")):
+                    if (self.project.qualified(facts, call.func) or "").startswith("torch."):
+                        mentioned = mentions_of(facts, scope.node, node.id)
+                        if any(getattr(facts.parent.get(each), "attr", "") == "ndim" for each in mentioned):
+                            yield node
 
     def _norm_read(self, facts: FileFacts, call: ast.Call) -> ast.Name | None:
         """The name of the norm of gradients whose number a call reads, even if it asks first whether it has one."""
