@@ -311,7 +311,19 @@ def _holds_tensor(site: Site, value: cst.BaseExpression) -> bool:
         return not (known.rank == 0 and known.device is Device.CPU)
     if isinstance(value, cst.Tuple):
         return any(_holds_tensor(site, element.value) for element in value.elements)
-    return known.kind is Kind.UNKNOWN and _reads_masked(site, value)
+    return known.kind is Kind.UNKNOWN and (_is_no_number(site, value) or _reads_masked(site, value))
+
+
+def _is_no_number(site: Site, value: cst.BaseExpression) -> bool:
+    """Whether a value of unknown kind is a tensor if a tensor takes it: ``x[:, 0]``, ``x.to(dtype)``, ``net(x)``."""
+    match value:
+        case cst.Subscript(slice=[_, _, *_]):
+            return any(isinstance(part.slice, cst.Slice) for part in value.slice)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="to"))):
+            return True
+        case cst.Call(func=func):
+            return site.values.of(func).kind is Kind.MODULE
+    return False
 
 
 def _reads_masked(site: Site, node: cst.CSTNode) -> bool:
