@@ -359,7 +359,7 @@ def is_filled(test: ast.expr, facts: FileFacts) -> bool:
     """Return whether a test is ``self.cache is not None``, whose other branch fills a lazily built attribute."""
     match test:
         case ast.Compare(left=ast.Attribute() as kept, ops=[ast.IsNot()], comparators=[other]):
-            return is_none(other) and not _is_given(kept, facts)
+            return is_none(other) and not _is_given(kept, facts) and not _is_left(kept, facts)
     return False
 
 
@@ -379,8 +379,9 @@ def is_first_call(test: ast.expr, facts: FileFacts) -> bool:
     if isinstance(op, ast.Is) and is_none(right):
         if isinstance(left, ast.Name) and _is_filled_outside(left, facts):
             return True
-        if isinstance(left, ast.Attribute) and (_empties_again(left, facts) or _is_given(left, facts)):
-            return False
+        if isinstance(left, ast.Attribute):
+            if _empties_again(left, facts) or _is_given(left, facts) or _is_left(left, facts):
+                return False
         return isinstance(left, (ast.Attribute, ast.Subscript)) or _assigned_from_cache(left, facts)
     if isinstance(op, ast.NotIn):
         return isinstance(right, (ast.Attribute, ast.Name)) and "cache" in " ".join(names_in(right)).lower()
@@ -401,6 +402,27 @@ def _empties_again(kept: ast.Attribute, facts: FileFacts) -> bool:
             if not any(is_reset(test) or is_ended(test, facts) or counts_ends(test, facts) for test in tests):
                 return True
     return False
+
+
+def _is_left(kept: ast.Attribute, facts: FileFacts) -> bool:
+    """Whether an attribute of another object is one that the function does not fill: a part that may be missing.
+
+    A call for its effect may fill it: ``batch.prepare()``, ``prepare(batch)``.
+    """
+    function = facts.scope_of(kept).function
+    if not isinstance(kept.value, ast.Name) or kept.value.id not in function.bindings:
+        return False
+    if kept.value.id == function.self_name or function.kind != "function":
+        return False
+    for stmt in walk(function.node):
+        match stmt:
+            case ast.Assign(targets=targets) if among(kept, targets):
+                return False
+            case ast.Expr(value=ast.Call(func=func, args=args)):
+                receiver = [func.value] if isinstance(func, ast.Attribute) else []
+                if among(kept.value, [*receiver, *args]):
+                    return False
+    return True
 
 
 def is_setting(test: ast.expr, facts: FileFacts) -> bool:
