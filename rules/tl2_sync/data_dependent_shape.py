@@ -28,6 +28,7 @@ from ._masked_forms import fixed_size
 
 _METHODS = method_names(waits="shape")
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
+_REPEATING = "repeat_interleave"
 
 _MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
@@ -41,6 +42,7 @@ _COPY_BOTH = "copy it and the mask to the host, and select there"
 _WHERE = "`torch.where(mask, new, old)` has a fixed size"
 _WHERE_OR_ROWS = f"{_WHERE}; so has `masked_scatter` of one row for each that the mask picks"
 _ON_HOST = frozenset({Use.READ, Use.HOST})
+_SIZED = "`output_size=` names the size where it is known"
 _DISTINCT = "find the distinct values once, where the data is created, or in a copy on the host"
 
 _SOURCE = """\
@@ -126,8 +128,9 @@ class DataDependentShape(Rule):
 
     ## What it does
     Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,
-    `nonzero`, `unique`, `masked_select`, reading `x[mask]`, and assigning a tensor to `x[mask]`. Indices and selected
-    elements that code outside of the project takes are left alone: a simulator may know no mask.
+    `nonzero`, `unique`, `masked_select`, `repeat_interleave` with a tensor of counts and without `output_size`, reading
+    `x[mask]`, and assigning a tensor to `x[mask]`. Indices and selected elements that code outside of the project takes
+    are left alone: a simulator may know no mask.
 
     ## Why is this slow
     The result cannot be allocated before the number of selected elements is known on the host, so Python waits for
@@ -172,7 +175,7 @@ class DataDependentShape(Rule):
     name = "data-dependent-shape"
     summary = "the size of a result depends on the values of a tensor, which forces a GPU sync"
     level = Level.NOTE
-    trigger = Call(*_FUNCTIONS) | Method(*_METHODS) | Found(Masks)
+    trigger = Call(*_FUNCTIONS, f"torch.{_REPEATING}") | Method(*_METHODS, _REPEATING) | Found(Masks)
     least = Frequency.UPDATE
     cuda_only = True
     fixable = True
@@ -209,6 +212,8 @@ class DataDependentShape(Rule):
                 return  # code that is not seen, such as a simulator, may take nothing but indices
             better = _EACH if better is _KEEP and gone_through(site, node) else _ALL if Use.INDEX in uses else better
             yield Report(node, _MESSAGE.format(what=what, better=better))
+        elif isinstance(node, cst.Call) and _repeats(site, node):
+            yield Report(node, _MESSAGE.format(what=f"`{_REPEATING}`", better=_SIZED))
         elif isinstance(node, cst.Subscript) and _is_masked(site, node) and (better := _better(site, node)):
             fix = fixed_size(site, node) if are_truths(site, node) else None
             figure = "masked-errors" if fix is not None else ""
@@ -246,6 +251,21 @@ def _call(site: Site, call: cst.Call) -> str:
         return ""
     value = site.values.of(func.value)
     return f"`{func.attr.value}`" if value.kind is Kind.TENSOR and value.device is not Device.CPU else ""
+
+
+def _repeats(site: Site, call: cst.Call) -> bool:
+    """Whether a call repeats the elements of a tensor by counts that may be on a device, and has to add them up."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != _REPEATING or not site.calls.is_plain(call):
+        return False
+    of_torch = site.names.of(func) == f"torch.{_REPEATING}"
+    if not of_torch and site.values.of(func.value).kind is not Kind.TENSOR:
+        return False
+    counts = site.calls.argument(call, int(of_torch), "repeats")
+    if counts is None or site.calls.argument(call, 9, "output_size") is not None:
+        return False
+    value = site.values.of(counts)
+    return value.kind is Kind.TENSOR and value.device is not Device.CPU and value.rank != 0
 
 
 def _is_masked(site: Site, node: cst.CSTNode) -> bool:
