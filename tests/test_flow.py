@@ -594,6 +594,12 @@ def test_an_object_that_may_be_of_the_class_may_hold_the_number() -> None:
     assert "TENSOR" in ends(WINDOW.format(body=doubted))
 
 
+def test_a_number_is_not_given_by_a_row_of_a_table_that_becomes_a_dict() -> None:
+    text = "class Losses:\n    def to_dict(self):\n        return {'loss': x.item()}\nprint(Losses().to_dict())\n"
+    row = "def newest(table):\n    return sorted(table.iloc[-1].to_dict().values())\n"
+    assert ends(text + row) == {"LOGGED"}
+
+
 UPDATE = """\
 import torch
 

@@ -31,7 +31,8 @@ _MANY_CLASSES = 16
 _COMMON = frozenset(
     """add append clear close copy count dump dumps extend format get index insert items join keys load loads log open
     pop popitem print put read remove render replace reset reverse run save seed send set setdefault size sort
-    split start step stop strip to update values write info debug warning error __init__ shape""".split()
+    split start step stop strip to to_dict to_json update values write info debug warning error __init__
+    shape""".split()
 )
 
 
