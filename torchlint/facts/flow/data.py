@@ -237,6 +237,8 @@ class Data:
                 return iter((Use.READ,))
             if last in ("max", "min") and len(call.args) > 1 and not spot.path:
                 return self._chosen(spot, call)
+            if last == "bool" and spot.path:
+                return iter(())  # whether a container is empty does not depend on what it holds
             return self._reduced(spot, call)
         return folded(spot, call, last)
 
