@@ -349,6 +349,15 @@ OBJECTS = {
         "c = A(x.item(), 2)\nprint(c.a)\ntable * c.b",
         {"LOGGED"},
     ),
+    "an attribute of an object that is read as a dict": (
+        "def f(run):\n    losses = run.losses\n    losses.a += x.item()\n"
+        "def g(run):\n    for key, value in run.losses.items():\n        print(key)\n        table * value",
+        {"TENSOR", "STORED"},
+    ),
+    "another attribute of it": (
+        "def f(run):\n    run.losses.a = x.item()\ndef g(run):\n    print(run.losses.b)\n    print(run.losses['b'])",
+        {"STORED"},
+    ),
     "a list of an owner": (
         "class A:\n    def __init__(self, log):\n        self.log = log\n    def f(self):\n"
         "        self.log.append(x.item())\n"

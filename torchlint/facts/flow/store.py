@@ -111,6 +111,21 @@ class Ground:
                 yield spot.elsewhere(facts, read)
         if not found:
             yield Use.STORED
+            if here is not None and not classes:
+                yield from self._held_as_item(spot, here)
+
+    def _held_as_item(self, spot: Spot, here: ast.Attribute) -> Next:
+        """Yield the attribute that holds an object of no known class, in which the value is an item of that name.
+
+        Code may read such a namespace as a dict: ``losses = run.losses``, ``losses.kl += x``, ``run.losses.items()``.
+        """
+        holder: ast.expr | None = here.value
+        if isinstance(holder, ast.Name):
+            binding = self.project.reaching(spot.facts, holder).only
+            plain = binding is not None and binding.how is Bind.ASSIGN and not binding.path
+            holder = binding.value if binding is not None and plain else None
+        if isinstance(holder, ast.Attribute) and self.values.of(spot.facts, holder.value).kind is Kind.UNKNOWN:
+            yield spot.inside(holder, here.attr, *spot.path)
 
     def _is_known(self, facts: FileFacts, read: ast.expr) -> bool:
         """Whether it is known of what a place reads an attribute; else what it calls may be a method of the name."""
