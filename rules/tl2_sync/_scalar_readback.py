@@ -73,6 +73,14 @@ def _behind_array(node: ast.expr) -> ast.expr:
     return node
 
 
+def _behind_index(node: ast.expr) -> ast.expr:
+    """The copy of a tensor of which an index takes a part, ``x.cpu()`` of ``x.cpu()[1]``, else the node."""
+    match node:
+        case ast.Subscript(value=ast.Call(func=ast.Attribute(attr=method)) as copy) if method in _COPYING:
+            return copy
+    return node
+
+
 @dataclass(eq=False, slots=True)
 class Readbacks(Fact):
     """Finds calls that read a number from a tensor on a device, where only a log, a sum or a tensor takes it."""
@@ -135,6 +143,7 @@ class Readbacks(Fact):
         if not self._is_tensor(facts, node):
             return False
         peeled = _TO_HOST | _REDUCING.all | _SAME_ELEMENTS.all
+        node = _behind_index(node)
         while isinstance(node, ast.Call) and last_name(node.func) in peeled:
             if isinstance(node.func, ast.Attribute) and self.project.qualified(facts, node.func) is None:
                 node = node.func.value
@@ -146,7 +155,9 @@ class Readbacks(Fact):
 
     def _is_copied_whole(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether an expression copies a tensor to the host before it reduces it: ``logits.cpu().mean()``."""
-        reduced = False
+        source = _behind_index(node)
+        reduced = source is not node
+        node = source
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if reduced and node.func.attr in _COPYING:
                 return self.values.of(facts, node).device is Device.CPU
