@@ -133,6 +133,22 @@ def test_numbers_that_an_update_collects_for_a_tensor() -> None:
     assert ends_in_an_update("y = [x.item(), 2]; torch.tensor(y)") == {"TENSOR", "COLLECTED"}
 
 
+REPLACED = {
+    "x.item() if math.isfinite(x.item()) else None": set(),
+    "0.0 if math.isnan(x.item()) else x.item()": set(),
+    "x.item() if not np.isinf(x.item()) else 0.0": set(),
+    "1.0 if math.isfinite(x.item()) else 0.0": {"CONDITION"},
+    "x.item() if math.isfinite(x.item()) else f()": {"CONDITION"},
+    "x.item() if x.item() > 0.0 else 0.0": {"CONDITION"},
+}
+
+
+@pytest.mark.parametrize("text", REPLACED)
+def test_a_literal_in_the_place_of_what_is_not_finite_decides_nothing(text: str) -> None:
+    tested = text.replace("x.item()", "y")
+    assert ends_in_an_update(f"y = x.item(); z = {tested}") == REPLACED[text]
+
+
 def test_decisions_that_are_seldom_taken_are_like_a_log() -> None:
     assert ends("if x.item() > 3:\n    print('large')\n") == {"LOGGED"}
 
@@ -304,6 +320,13 @@ CALLS = {
         {"LOGGED"},
     ),
     "recursion": ("def f(a, n):\n    return a if n == 0 else f(a, n - 1)\nprint(f(x.item(), 3))", {"LOGGED"}),
+    "a function that cleans a report": (
+        "import json\ndef clean(x):\n    if isinstance(x, float):\n        return x if math.isfinite(x) else None\n"
+        "    if isinstance(x, dict):\n        return {k: clean(v) for k, v in x.items()}\n"
+        "    return [clean(v) for v in x] if isinstance(x, list) else x\n"
+        "for _ in range(9):\n    net(x).backward()\n    print(json.dumps(clean({'a': [x.item()]})))",
+        {"LOGGED", "PASSED"},
+    ),
     "a generator": ("def f():\n    yield x.item()\nfor y in f():\n    print(y)", {"LOGGED"}),
     "a lambda": ("f = lambda a: a + 1\nprint(f(x.item()))", {"LOGGED"}),
 }

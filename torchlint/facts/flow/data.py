@@ -90,7 +90,7 @@ class Data:
             yield self.text
         elif recorded := _recorded(spot):
             yield from map(spot.at, recorded)
-        else:
+        elif not _replaces(spot):
             yield Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
 
     def index(self, spot: Spot) -> Use:
@@ -338,6 +338,21 @@ def _recorded(spot: Spot) -> list[ast.expr]:
         return []
     added = [_added(stmt) for stmt in parent.body]
     return [each for each in added if each is not None] if all(alike(call.args[0], each) for each in added) else []
+
+
+def _replaces(spot: Spot) -> bool:
+    """Whether a test for finite numbers puts a literal in the place of others: ``x if math.isfinite(x) else 0.0``.
+
+    That is an operation on the value, as ``nan_to_num`` is, and the choice itself is followed.
+    """
+    call = spot.node
+    test, parent = next(pair for pair in spot.facts.climb(call) if not isinstance(pair[1], ast.UnaryOp))
+    if not isinstance(parent, ast.IfExp) or parent.test is not test:
+        return False
+    if not isinstance(call, ast.Call) or last_name(call.func) not in _TESTING or len(call.args) != 1:
+        return False
+    literals = [isinstance(arm, ast.Constant) for arm in (parent.body, parent.orelse)]
+    return any(literals) and any(alike(call.args[0], arm) for arm in (parent.body, parent.orelse))
 
 
 def _added(stmt: ast.stmt) -> ast.expr | None:

@@ -30,6 +30,8 @@ _FRESH = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, as
 _MAKING = ("builtins.", "collections.", "torch.", "numpy.", "copy.")
 # What gives an object that others hold, which the code does not name: ``getattr(self, key).append(x)``.
 _FINDING = frozenset(f"builtins.{name}" for name in ("getattr", "vars", "globals", "locals", "next", "max", "min"))
+_NESTED = 2
+"""Deeper in containers than this, what a function gives to its own calls is no other case: ``[clean(x)]``."""
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
 _GIVING_NEW = method_names("torch.Tensor", moves=("host", "device")) | method_names("torch.Tensor", makes=True)
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
@@ -294,7 +296,8 @@ class Ground:
         recorded = self.is_recorded(spot)
         reported = recorded and self._trains(callers)
         for caller in callers:
-            if not (reported and caller.call in self.graph.weak):
+            nested = len(spot.path) > _NESTED and caller.facts.scope_of(caller.call).function is function
+            if not (nested or (reported and caller.call in self.graph.weak)):
                 yield spot.elsewhere(caller.facts, caller.call, Label.RETURN)
         if function.name in self.graph.open and function.method_of is not None:
             for facts, read in self.mentions.of_field(function.file, function.method_of.dotted, function.name):
