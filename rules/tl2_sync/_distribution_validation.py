@@ -21,7 +21,7 @@ from torchlint.rule.site import Site
 from torchlint.rule.versions import version_of
 
 # Classes of torch.distributions that constrain their arguments: module, name, and how many positional arguments come
-# before ``validate_args``. Those that wrap another distribution have nothing to validate themselves.
+# before ``validate_args``.
 _CLASSES = (
     *(("bernoulli", "Bernoulli", 2), ("beta", "Beta", 2), ("binomial", "Binomial", 3), ("cauchy", "Cauchy", 2)),
     *(("categorical", "Categorical", 2), ("chi2", "Chi2", 1)),
@@ -37,12 +37,24 @@ _CLASSES = (
     *(("relaxed_bernoulli", "RelaxedBernoulli", 3), ("relaxed_categorical", "RelaxedOneHotCategorical", 3)),
     *(("studentT", "StudentT", 3), ("uniform", "Uniform", 2), ("von_mises", "VonMises", 2), ("weibull", "Weibull", 2)),
 )
-BEFORE = {
-    spelling: before
-    for module, name, before in _CLASSES
-    for spelling in (f"torch.distributions.{name}", f"torch.distributions.{module}.{name}")
-}
+# Those that are made of others have no arguments to constrain and test the values that they are asked for; one that
+# only counts dimensions differently (``Independent``) leaves that to what it holds.
+_COMPOSED = (
+    ("mixture_same_family", "MixtureSameFamily", 2),
+    ("transformed_distribution", "TransformedDistribution", 2),
+)
+_ASKED = frozenset({"log_prob", "cdf"})
+
+
+def _spelled(classes: Iterable[tuple[str, str, int]]) -> Iterator[tuple[str, int]]:
+    for module, name, before in classes:
+        yield f"torch.distributions.{name}", before
+        yield f"torch.distributions.{module}.{name}", before
+
+
+BEFORE = dict(_spelled((*_CLASSES, *_COMPOSED)))
 """Qualified names of the classes, each with the number of positional arguments before ``validate_args``."""
+_TESTS_VALUES_ALONE = frozenset(dict(_spelled(_COMPOSED)))
 
 _OWNERS = ("torch.distributions.Distribution", "torch.distributions.distribution.Distribution", *BEFORE)
 _ERROR = "ValueError"
@@ -113,6 +125,7 @@ class ProgramEntries(Fact):
     _run: dict[str, frozenset[Scope]] = field(default_factory=dict)
     _entries: list[ProgramEntry] | None = field(default=None)
     _building: dict[str, int] | None = field(default=None)
+    _asks: bool | None = field(default=None)
     _wanting: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
@@ -136,6 +149,15 @@ class ProgramEntries(Fact):
             if not _leaves_on(call) and (not mine or not theirs or mine & theirs):
                 return False
         return True
+
+    def tests(self, built: str) -> bool:
+        """Return whether a distribution of a class tests anything: its arguments, or values that hot code asks for."""
+        if built not in _TESTS_VALUES_ALONE:
+            return built in BEFORE
+        if self._asks is None:
+            asking = (found for name in _ASKED for found in self.occurrences.methods(name))
+            self._asks = any(self.heat.frequency(facts, call) >= Frequency.UPDATE for facts, call in asking)
+        return self._asks
 
     def running(self, facts: FileFacts) -> list[ProgramEntry]:
         """Return the beginnings of the programs that import a file, or that it is itself."""
@@ -207,7 +229,7 @@ class ProgramEntries(Fact):
             self.heat.frequency(facts, call) >= Frequency.UPDATE
             for scope in facts.scopes
             for call in scope.calls
-            if (built := self.project.constructor(facts, call.func)) in BEFORE
+            if self.tests(built := self.project.constructor(facts, call.func) or "")
             and not _says(call, self.project.qualified(facts, call.func), built)
         )
 

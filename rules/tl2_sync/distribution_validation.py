@@ -89,7 +89,8 @@ class DistributionValidation(Rule):
     Finds distributions of `torch.distributions` that hot code builds without `validate_args`, also through a class
     that derives from one and takes or inherits this option, in a project that nowhere calls
     `Distribution.set_default_validate_args(False)`. Torch validates by default since 1.8, so nothing is reported in a
-    project that pins an earlier one (`torch==1.6.0`).
+    project that pins an earlier one (`torch==1.6.0`). A `TransformedDistribution` or a `MixtureSameFamily` has no
+    arguments to test: it is reported where hot code asks for `log_prob` or `cdf`.
 
     ## Why is this slow
     By default each parameter is tested against its constraint when the distribution is built, and each value when
@@ -161,7 +162,8 @@ class DistributionValidation(Rule):
         built = own or constructor(site, call) or ""
         if built not in BEFORE or not (own or not says(site, call, built)):
             return
-        if not site.fact(ProgramEntries).validates(site.file):
+        programs = site.fact(ProgramEntries)
+        if not programs.validates(site.file) or not programs.tests(built):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
         fix = None if site.compiling.scripted() else self._fix(site, call)

@@ -62,6 +62,12 @@ class Occurrences(Fact):
             (facts, call) for facts, call in self._calling[last] if self.project.qualified(facts, call.func) == name
         ]
 
+    def methods(self, name: str) -> Iterator[tuple[FileFacts, ast.Call]]:
+        """Yield every call of a method of a name in the project, with its file."""
+        for facts, call in self._calls_that_mention(name):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == name:
+                yield facts, call
+
     def _calls_that_mention(self, word: str) -> Iterator[tuple[FileFacts, ast.Call]]:
         """All calls in files that hold a word."""
         holding = self._files(word)
