@@ -105,16 +105,18 @@ def _declared(facts: FileFacts, name: str) -> Iterator[object]:
 def _of_scope(scope: Scope, name: str) -> Iterator[object]:
     for binding in scope.bindings.get(name, ()):
         declares = binding.how is Bind.PARAM or (binding.how is Bind.ASSIGN and scope.kind == "class")
-        if declares and not binding.path:
-            yield from _default(binding.value, scope)
+        given = _given(binding.value) if declares and not binding.path else None
+        if isinstance(given, ast.Constant):
+            yield given.value
 
 
-def _default(value: ast.expr | None, scope: Scope) -> Iterator[object]:
-    """What a parameter or a field of a class is given: a literal, or what ``field(default=1)`` says."""
-    if isinstance(value, ast.Call) and scope.kind == "class":
-        value = next((word.value for word in value.keywords if word.arg == "default"), None)
-    if isinstance(value, ast.Constant):
-        yield value.value
+def _given(value: ast.expr | None) -> ast.expr | None:
+    """The default that a field of a class declares: ``0`` of ``field(default=0, metadata=...)``."""
+    match value:
+        case ast.Call(func=ast.Name(id="field" | "Field") | ast.Attribute(attr="field" | "Field")):
+            named = (word.value for word in value.keywords if word.arg == "default")
+            return next(named, value.args[0] if value.args else None)
+    return value
 
 
 def _of_option(call: ast.Call, name: str) -> Iterator[object]:
