@@ -47,6 +47,11 @@ CLASSES: dict[str, tuple[str, str, dict[str, str]]] = {
         {"_step": "S", "_reset": "E", "_set_seed": "O"},
     ),
     "TorchRL transform": ("from torchrl.envs.transforms import Transform", "Transform", {"_call": "S"}),
+    "transform of a distribution": (
+        "from torch import distributions as pyd",
+        "pyd.transforms.Transform",
+        {"_call": "S", "_inverse": "S", "log_abs_det_jacobian": "S", "with_cache": "O"},
+    ),
     "TensorDict module": ("from tensordict.nn import TensorDictModuleBase", "TensorDictModuleBase", {"forward": "S"}),
     "Gymnasium environment": ("import gymnasium", "gymnasium.Env", {"step": "S", "reset": "E", "render": "O"}),
     "Gymnasium vector wrapper": (
