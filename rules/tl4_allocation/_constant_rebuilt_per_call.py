@@ -12,6 +12,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of
+from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.uses import accumulated
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -55,6 +56,12 @@ def is_accumulated(site: Site, node: cst.CSTNode) -> bool:
     """Return whether the name an expression is assigned to is later given what is made of it, as in ``x = x + y``."""
     twin = site.expression(node)
     return twin is not None and accumulated(site.file, twin)
+
+
+def is_fixed_list(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether an expression is an attribute that holds a list into which nothing is written."""
+    twin = site.expression(node)
+    return isinstance(twin, ast.Attribute) and site.fact(Constants).unwritten(site.file, twin)
 
 
 def free_attribute(site: Site, name: str) -> str | None:

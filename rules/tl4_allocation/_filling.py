@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchlint.rule import Site
 
 COPIES = function_names("torch", makes="data")
-_KEPT = frozenset({"dtype", "device"})
+_KEPT = frozenset({"dtype", "device", "requires_grad"})
 _INFINITE = function_names(constant=True)
 _SPELLED = frozenset({"inf", "-inf", "nan", "+inf", "infinity", "-infinity"})
 _FLOATING = last_names(dtype="floating")

@@ -15,6 +15,7 @@ from ._constant_rebuilt_per_call import (
     follows_a_cast,
     free_attribute,
     is_accumulated,
+    is_fixed_list,
     settled,
 )
 from ._filling import COPIES, Filled, filled
@@ -328,15 +329,18 @@ def _has_constant_arguments(site: Site, call: cst.Call, besides: cst.BaseExpress
         keyword = argument.keyword.value if argument.keyword is not None else ""
         if keyword in _PLACEMENT or argument.value is besides:
             continue
-        if keyword in ("out", "requires_grad") or not _is_setting(site, argument.value):
+        records = keyword == "requires_grad" and site.values.of(argument.value).literal is not False
+        if keyword == "out" or records or not _is_setting(site, argument.value):
             return False
     return True
 
 
 def _is_setting(site: Site, node: cst.BaseExpression) -> bool:
     """Whether an expression is the same on every call; a named list or array may have been written into."""
+    if not site.values.is_constant(node):
+        return False
     named = isinstance(node, (cst.Name, cst.Attribute))
-    return site.values.is_constant(node) and not (named and site.values.of(node).kind in _CHANGEABLE)
+    return not named or site.values.of(node).kind not in _CHANGEABLE or is_fixed_list(site, node)
 
 
 def _is_part(site: Site, call: cst.Call) -> bool:

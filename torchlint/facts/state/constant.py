@@ -25,6 +25,7 @@ from torchlint.rule import Kind
 
 _SETTINGS = regex(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)
 _PURE = last_names("builtins", folds=True) | last_names("builtins", makes=("sequence", "pattern"))
+_CONSTRUCTORS = ("__init__", "__post_init__")
 _CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV, Kind.MODULE, Kind.SIZE})
 
 
@@ -36,6 +37,7 @@ class Constants(Fact):
     graph: CallGraph
     values: Values
     sources: Sources
+    _written: frozenset[str] | None = field(default=None)
     _solver: Solver[tuple[FileFacts, ast.expr], bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +46,24 @@ class Constants(Fact):
     def of(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether an expression has the same value in each evaluation, and does not depend on itself."""
         return bool(self._solver.ask((facts, node)))
+
+    def unwritten(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Return whether a list was made for an attribute, and no code writes into an attribute of that name.
+
+        A constructor makes another one for each object.
+        """
+        method = facts.scope_of(node).method
+        if method is not None and method.name in _CONSTRUCTORS:
+            return False
+        made = [store.binding.value for store in self.sources.stores(facts, node)]
+        return bool(made) and all(map(_is_new_list, made)) and node.attr not in self._written_into()
+
+    def _written_into(self) -> frozenset[str]:
+        """The names of all attributes into which code of the project puts something."""
+        if self._written is None:
+            into = (name for file in self.project.files.values() for scope in file.scopes for name in scope.appends)
+            self._written = frozenset(name.rpartition(".")[2] for name in into if "." in name)
+        return self._written
 
     def _all(self, facts: FileFacts, nodes: list[ast.expr]) -> bool:
         return all(self.of(facts, node) for node in nodes)
@@ -178,7 +198,7 @@ class Constants(Fact):
             return False
         for store in stores:
             place = store.scope.function
-            if place.kind == "function" and place.name not in ("__init__", "__post_init__"):
+            if place.kind == "function" and place.name not in _CONSTRUCTORS:
                 return False
         return not any(
             f"{method.self_name}.{attr}" in method.appends
@@ -191,3 +211,11 @@ class Constants(Fact):
 def _grows(facts: FileFacts, name: str) -> bool:
     """Whether any function of a file adds to, or changes the items of, something of that name."""
     return any(name in scope.appends for scope in facts.scopes)
+
+
+def _is_new_list(node: ast.expr | None) -> bool:
+    """``[1, 2]``, ``[...]`` with a loop, ``list(parts)``, ``sorted(parts)``."""
+    match node:
+        case ast.Call(func=ast.Name(id="list" | "sorted")) | ast.List() | ast.ListComp():
+            return True
+    return False
