@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts, Scope, decorators
-from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -41,7 +41,7 @@ class Waiting(Fact):
         forever = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
         if not forever and self._waits(facts, loop.body, short):
             return _asks(loop.test) and not self._works(facts, loop.test)
-        if self._spins_while_empty(facts, loop, short):
+        if self._spins_while_empty(facts, loop, short) or self._asks_a_queue(facts, loop, short):
             return True
         if len(loop.body) != 1:
             return False
@@ -72,6 +72,25 @@ class Waiting(Fact):
         waits = bool(first.handlers) and all(self._waits(facts, each.body, short) for each in first.handlers)
         again = not rest or all(isinstance(each.body[-1], ast.Continue) for each in first.handlers)
         return reads and waits and again and not first.finalbody
+
+    def _asks_a_queue(self, facts: FileFacts, loop: ast.While, short: float) -> bool:
+        """Whether all that each round does where a queue is empty is to ask that, and to sleep for a very short time.
+
+        ``if not tasks.empty(): work(tasks.get_nowait())``, then ``sleep(0.01)``; ``if tasks.empty(): continue``.
+        """
+        first, *rest = loop.body
+        if not isinstance(first, ast.If) or _methods_in(loop.test) & _COUNTING:
+            return False
+        if self._works(facts, first.test) or _methods_in(first.test) & _BLOCKING:
+            return False
+        again = isinstance(first.body[-1], ast.Continue)
+        for test, truth in conjuncts(first.test, True):
+            if not isinstance(test, ast.Call) or "empty" not in _methods_in(test):
+                continue
+            if not truth:
+                return self._waits(facts, [*first.orelse, *rest], short)
+            return test is first.test and self._waits(facts, [*first.body, *([] if again else rest)], short)
+        return False
 
     def _is_kernel(self, function: Scope) -> bool:
         """Whether a decorator compiles a function to a kernel: its loops run on the device."""
