@@ -19,6 +19,23 @@ def act(x):
     return g(x)  # S0
 run(act)
 """,
+    "a function that is chosen by the type of its argument": """
+from functools import singledispatch
+@singledispatch
+def prepared(x):
+    raise TypeError(x)
+@prepared.register
+def of_number(x: int):
+    return g(x)  # S0
+@prepared.register(list)
+def _(x):
+    return g(x)  # S1
+@other.register(list)
+def _(x):
+    return g(x)  # O
+while True:
+    env.step(prepared(x))
+""",
     "a method that is passed by keyword": """
 class A:
     def go(self):

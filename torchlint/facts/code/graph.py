@@ -228,7 +228,7 @@ class _Resolver:
             if name in self.project.functions:
                 function = self.project.functions[name]
                 filled = 1 if "classmethod" in function.decorator_names else 0
-                self.graph.add(facts, call, [(function, filled)])
+                self.graph.add(facts, call, [(each, filled) for each in self.project.dispatched(function)])
                 return True
             if name in self.project.classes:
                 self._add(facts, call, self._constructed([name]))

@@ -13,7 +13,7 @@ from torchlint.facts.code.exports import Exports
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.hierarchy import hierarchy, is_external_module
 from torchlint.facts.code.linking import Modules, connected
-from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, is_super
+from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, decorators, is_super
 from torchlint.facts.code.naming import names_read
 from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
 from torchlint.facts.code.room import roomy
@@ -59,6 +59,7 @@ class Project(Fact):
     _unused: frozenset[str] | None = None
     _quoted: frozenset[bytes] | None = None
     _mentioned: frozenset[str] | None = None
+    _registered: dict[str, list[Scope]] | None = None
     _definitions: Definitions = field(default_factory=Definitions)
     _groups: dict[str, frozenset[str]] | None = None
 
@@ -163,6 +164,19 @@ class Project(Fact):
             ours = frozenset(each.name for each in self.classes.values())
             self._mentioned = frozenset().union(*(names_read(facts, ours) for facts in self.files.values()))
         return cls in self._mentioned or self.quotes(cls)
+
+    def dispatched(self, function: Scope) -> Iterator[Scope]:
+        """Yield a function, and those of which it runs one by the type of an argument: ``@function.register``."""
+        yield function
+        if "singledispatch" not in function.decorator_names:
+            return
+        if self._registered is None:
+            self._registered = {}
+            for scope in (each for file in self.files.values() for each in file.scopes):
+                for node in decorators(scope.node) if "register" in scope.decorator_names else ():
+                    named = self.qualified(scope.file, node.value) if isinstance(node, ast.Attribute) else None
+                    self._registered.setdefault(named or "", []).append(scope)
+        yield from self._registered.get(function.dotted, ())
 
     def binding_name(self, facts: FileFacts, binding: Binding) -> str | None:
         """Return the qualified name of a binding: an import, function, class or plain alias of these."""
