@@ -58,7 +58,7 @@ def is_accumulated(site: Site, node: cst.CSTNode) -> bool:
     return twin is not None and accumulated(site.file, twin)
 
 
-def is_fixed_list(site: Site, node: cst.CSTNode) -> bool:
+def is_fixed(site: Site, node: cst.CSTNode) -> bool:
     """Return whether an expression is an attribute that holds a list into which nothing is written."""
     twin = site.expression(node)
     return isinstance(twin, ast.Attribute) and site.fact(Constants).unwritten(site.file, twin)

@@ -15,7 +15,7 @@ from ._constant_rebuilt_per_call import (
     follows_a_cast,
     free_attribute,
     is_accumulated,
-    is_fixed_list,
+    is_fixed,
     settled,
 )
 from ._filling import COPIES, Filled, filled
@@ -340,7 +340,7 @@ def _is_setting(site: Site, node: cst.BaseExpression) -> bool:
     if not site.values.is_constant(node):
         return False
     named = isinstance(node, (cst.Name, cst.Attribute))
-    return not named or site.values.of(node).kind not in _CHANGEABLE or is_fixed_list(site, node)
+    return not named or site.values.of(node).kind not in _CHANGEABLE or is_fixed(site, node)
 
 
 def _is_part(site: Site, call: cst.Call) -> bool:

@@ -12,11 +12,13 @@ from torchlint.facts.code.alike import alike
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
 from torchlint.facts.code.tree import arguments_of, is_none
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.values.signatures import starred
+from torchlint.facts.values.spaces import is_space
 from torchlint.facts.values.tested import arms
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
@@ -25,6 +27,8 @@ from torchlint.rule import Kind
 
 _SETTINGS = regex(r"_*(args|opts?|cfg|config|conf|configs|hparams|hyperparams|settings|flags|params_cfg)_*$", re.I)
 _PURE = last_names("builtins", folds=True) | last_names("builtins", makes=("sequence", "pattern"))
+_SPACES = regex(r"(^|_)space$")
+_LIMITS = frozenset({"low", "high"})
 _CONSTRUCTORS = ("__init__", "__post_init__")
 _CHANGING = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DICT, Kind.SET, Kind.ENV, Kind.MODULE, Kind.SIZE})
 
@@ -48,15 +52,23 @@ class Constants(Fact):
         return bool(self._solver.ask((facts, node)))
 
     def unwritten(self, facts: FileFacts, node: ast.Attribute) -> bool:
-        """Return whether a list was made for an attribute, and no code writes into an attribute of that name.
+        """Return whether no code writes into the list or array that an attribute holds.
 
-        A constructor makes another one for each object.
+        A list is made for it, and nothing is put into an attribute of that name; a constructor makes another one for
+        each object. An array is a limit of a space.
         """
-        method = facts.scope_of(node).method
-        if method is not None and method.name in _CONSTRUCTORS:
+        if self._is_limit(facts, node):
+            return True
+        if _constructs(facts, node):
             return False
         made = [store.binding.value for store in self.sources.stores(facts, node)]
         return bool(made) and all(map(_is_new_list, made)) and node.attr not in self._written_into()
+
+    def _is_limit(self, facts: FileFacts, node: ast.Attribute) -> bool:
+        """Whether an attribute is a limit of a space of actions or observations, which stays as it is made."""
+        if node.attr not in _LIMITS or _constructs(facts, node):
+            return False
+        return bool(_SPACES.search(last_name(node.value))) or is_space(self.values.of(facts, node.value))
 
     def _written_into(self) -> frozenset[str]:
         """The names of all attributes into which code of the project puts something."""
@@ -172,7 +184,7 @@ class Constants(Fact):
         if name.startswith(("torch.", "numpy.", "math.")):
             return True
         value = self.values.of(facts, node)
-        if value.kind in (Kind.DEVICE, Kind.DTYPE):
+        if value.kind in (Kind.DEVICE, Kind.DTYPE) or self._is_limit(facts, node):
             return True
         if value.kind in _CHANGING or node.attr in ("shape", "T", "data", "grad", "training"):
             return False
@@ -206,6 +218,12 @@ class Constants(Fact):
             for method in cls.inner
             if method.kind == "function"
         )
+
+
+def _constructs(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node is in a constructor, which runs for one object after the other."""
+    method = facts.scope_of(node).method
+    return method is not None and method.name in _CONSTRUCTORS
 
 
 def _grows(facts: FileFacts, name: str) -> bool:
