@@ -127,9 +127,10 @@ class ScalarReadback(Rule):
     Finds `.item()`, `float(t)` and `int(t)` of a tensor in code that runs at least once per gradient update, when the
     number is followed through names, containers, attributes, returns and calls, and all it comes to are loggers, sums,
     or further tensor operations. A loop over a list that such code fills runs as often: `[l.item() for l in losses]`.
-    `x.cpu().mean().item()` copies the whole tensor for its number, so it is one of them, too, and so is
-    `torch.tensor([x.sum(), n], device=device)`, which reads each tensor of its list to make a new one. A second
-    `x.item()` of a tensor whose number was read before counts, too, whatever it is for.
+    `x.cpu().mean().item()` and `x.cpu()[0].item()` copy the whole tensor for one number, so they are among them, and
+    so are `torch.tensor([x.sum(), n], device=device)` and `y.new_tensor([x.sum(), n])`, which read each tensor of their
+    list to make a new one. A second `x.item()` of a tensor whose number was read before counts, too, whatever it is
+    for.
 
     ## Why is this slow
     The number is not there before the device has finished all work queued so far. Python waits for it, queues nothing
