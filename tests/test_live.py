@@ -144,7 +144,7 @@ OFFERS = {
     "another file names it": ("pkg/other.py", "import torch\nfrom pkg.models import Classifier\n"),
     "a text names it": ("pkg/other.py", "import torch\nNAME = 'pkg.models.Classifier'\n"),
     "its own file names it": ("pkg/models.py", textwrap.dedent(MODELS) + "MODELS = {'tag': Classifier}\n"),
-    "nothing of the file is named": ("pkg/core.py", "import torch\n"),
+    "no file imports its file, which may be loaded by its path": ("pkg/core.py", "import torch\n"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import FUNCTIONS, Bind, FileFacts, Scope, decorators
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.starting import commands_of, is_notebook, starts
+from torchlint.facts.code.starting import commands_of, imported_by_others, is_notebook, starts
 from torchlint.facts.code.tree import names_among
 from torchlint.facts.values.torch_table import is_method
 from torchlint.late import dataclass, regex
@@ -147,18 +147,20 @@ class Live(Fact):
         yield from (scope for scopes in bearing.values() for scope in scopes if scope not in reached)
 
     def _left_over(self) -> Iterable[Scope]:
-        """The models that a copied file brings along and nothing names, while the project uses others of the file.
+        """The models that a copied file brings along and nothing names, while the project imports the file.
 
         They are of a framework that makes them by their class, so that also programs elsewhere would have to name them:
         what a package does not offer is made by the project itself, or not at all.
         """
-        found = {
+        models = {
             cls.node: cls
             for cls in self.project.classes.values()
             if _is_top(cls) and any(map(makers, self.project.ancestry(cls.dotted)))
             if not exported(self.project, cls) and not self._is_named_elsewhere(cls)
-            if any(_is_top(each) and self._is_named_elsewhere(each) for each in cls.file.scopes)
         }
+        # What no file imports is loaded by its path: the code that belongs to a checkpoint.
+        imported = imported_by_others(self.project.files, self.project.names) if models else ()
+        found = {node: cls for node, cls in models.items() if cls.file.path in imported}
         while named := [node for node, cls in found.items() if _is_named_beside(cls, found)]:
             for node in named:
                 del found[node]
@@ -288,14 +290,12 @@ def _names_of(node: ast.expr) -> Iterable[str]:
     return names_among((node,))
 
 
-def _is_named_beside(cls: Scope, aside: Mapping[ast.AST, Scope]) -> bool:
+def _is_named_beside(cls: Scope, aside: Collection[ast.AST]) -> bool:
     """Whether a file names a class outside of classes set aside, and not only to ask whether an object is one."""
     facts = cls.file
     nodes = (node for kind in _READS for node in facts.nodes(kind) if cls.name in _names_of(node))
-    return any(
-        not _only_tells(facts, node) and not _only_asks(facts, node) and aside.keys().isdisjoint(facts.ancestors(node))
-        for node in nodes
-    )
+    read = (node for node in nodes if not _only_tells(facts, node) and not _only_asks(facts, node))
+    return any(not any(above in aside for above in facts.ancestors(node)) for node in read)
 
 
 def _only_asks(facts: FileFacts, node: ast.AST) -> bool:
