@@ -405,10 +405,7 @@ class CallValues:
         return UNKNOWN
 
     def result(self, function: Scope) -> Value | None:
-        """Return the result of a project function: what its annotation promises, else the join of its returns.
-
-        Of a tensor or an array an annotation seldom says the device, the dtype and the rank, so its returns say more.
-        """
+        """Return the result of a project function: what its annotation promises, or its returns where they say more."""
         node = function.node
         if isinstance(node, ast.Lambda):
             return self.ask.value(function.file, node.body)
