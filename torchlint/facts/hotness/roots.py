@@ -228,8 +228,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
             continue
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
-        prepares = begins_episode(scope) or goes_back(scope) or scope.name == "__init__"
-        if scope.kind != "function" or prepares or classes & {cls, ANY}:
+        if scope.kind != "function" or _prepares(scope) or classes & {cls, ANY}:
             continue
         if programs.once(scope):
             continue
@@ -252,6 +251,11 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 todo.append((home, node, kind, fresh, above))
             elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _prepares(scope: Scope) -> bool:
+    """Whether a function makes something ready for steps, and is no part of one whatever it runs."""
+    return begins_episode(scope) or goes_back(scope) or scope.name == "__init__"
 
 
 def _mark(roots: Roots, project: Project, scope: Scope, call: ast.AST, kind: str) -> None:
