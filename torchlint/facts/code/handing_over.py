@@ -28,8 +28,11 @@ def handed_over(project: Project, values: Values, files: Iterable[FileFacts]) ->
         for call in (call for scope in facts.scopes for call in scope.calls) if starting or applying else ():
             if starting:
                 yield from _started(project, values, facts, call)
-            if applying and isinstance(call.func, ast.Attribute) and call.func.attr == "apply":
-                cls = project.qualified(facts, call.func.value) or ""
+            func = (
+                project.reaching(facts, call.func).value if applying and isinstance(call.func, ast.Name) else call.func
+            )
+            if applying and isinstance(func, ast.Attribute) and func.attr == "apply":
+                cls = project.qualified(facts, func.value) or ""
                 if cls in forwards:
                     forward, skip = forwards[cls]
                     yield forward, Caller(facts, call, skip)
