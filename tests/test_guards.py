@@ -422,8 +422,9 @@ while True:
     ],
 )
 def test_an_empty_queue_is_refilled_once_for_several_steps(body: str, expected: Frequency) -> None:
-    code = Code(QUEUES.format(body=_indented(body)))
-    assert code.frequency("g(x)") is expected
+    found = Code(QUEUES.format(body=_indented(body))).hot("g(x)")
+    assert found.frequency is expected
+    assert found.phrase == ("once per several steps" if expected is Frequency.UPDATE else expected.phrase)
 
 
 @pytest.mark.parametrize(("name", "text"), CASES)
