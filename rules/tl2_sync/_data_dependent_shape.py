@@ -73,5 +73,8 @@ def _gone_through(site: Site) -> Iterator[ast.expr]:
     """What the loops of a file go through, alone or beside other things."""
     loops = (stmt.iter for stmt in site.file.compounds if isinstance(stmt, (ast.For, ast.AsyncFor)))
     for over in (*loops, *(each.iter for each in site.file.nodes(ast.comprehension))):
-        named = isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in _THROUGH
-        yield from over.args if named else (over,)
+        match over:
+            case ast.Call(func=ast.Name(id=name), args=args) if name in _THROUGH:
+                yield from args
+            case _:
+                yield over

@@ -6,7 +6,7 @@ The graph has them as callers, so parameters are known by what comes to them. Wh
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.model import FileFacts, Scope
@@ -16,6 +16,7 @@ from torchlint.rule import Kind
 
 _DIFFERENTIABLE = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 Handed = tuple[Scope, Caller]
+_Forward = tuple[Scope, int]
 
 
 def handed_over(project: Project, values: Values, files: Iterable[FileFacts]) -> Iterator[Handed]:
@@ -28,17 +29,20 @@ def handed_over(project: Project, values: Values, files: Iterable[FileFacts]) ->
         for call in (call for scope in facts.scopes for call in scope.calls) if starting or applying else ():
             if starting:
                 yield from _started(project, values, facts, call)
-            func = (
-                project.reaching(facts, call.func).value if applying and isinstance(call.func, ast.Name) else call.func
-            )
-            if applying and isinstance(func, ast.Attribute) and func.attr == "apply":
-                cls = project.qualified(facts, func.value) or ""
-                if cls in forwards:
-                    forward, skip = forwards[cls]
-                    yield forward, Caller(facts, call, skip)
+            if applying and (found := _applied(project, forwards, facts, call)) is not None:
+                yield found
 
 
-def _forwards(project: Project) -> Iterator[tuple[str, tuple[Scope, int]]]:
+def _applied(project: Project, forwards: Mapping[str, _Forward], facts: FileFacts, call: ast.Call) -> Handed | None:
+    """The function that ``Grouped.apply(x)`` runs, or ``grouped(x)`` with ``grouped = Grouped.apply``."""
+    func = project.reaching(facts, call.func).value if isinstance(call.func, ast.Name) else call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "apply":
+        return None
+    found = forwards.get(project.qualified(facts, func.value) or "")
+    return (found[0], Caller(facts, call, found[1])) if found is not None else None
+
+
+def _forwards(project: Project) -> Iterator[tuple[str, _Forward]]:
     """The functions that ``apply`` of classes runs, and how many parameters it fills itself: with a context."""
     for cls in project.classes:
         if _DIFFERENTIABLE.isdisjoint(project.ancestry(cls)):
