@@ -68,7 +68,7 @@ def _learns(graph: CallGraph, facts: FileFacts, loop: ast.AST, updating: Set[ast
         if not any(isinstance(node, ast.If) for node in inside):
             if any(
                 target.file.scope_of(each).function is target
-                for target in graph.callees.get(call, ())
+                for target in graph.sure(call)
                 for each in updating & target.file.places.keys()
             ):
                 return True
