@@ -86,7 +86,9 @@ class CallContexts:
                 known = self.carrier.operation(spot, call)
             if known is None and isinstance(call.func, ast.Attribute):
                 known = self._method(spot, call, call.func, place)
-            if known is None:
+            if known is None and _KERNEL_SIZE.fits(last_name(spot.node)):
+                yield Use.SIZE
+            elif known is None:
                 yield Use.REPORTED if self._sends_report(spot, call) else Use.PASSED
             else:
                 yield from known
