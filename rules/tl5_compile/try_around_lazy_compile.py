@@ -62,8 +62,8 @@ class TryAroundLazyCompile(Rule):
     There is no automatic fix: which input to try is not known.
 
     ## When to ignore it
-    Where only the arguments of `torch.compile` themselves may be wrong. A `try` that begins with an import, and so asks
-    whether there is something to compile, is left alone.
+    Where only the arguments of `torch.compile` themselves may be wrong. A `try` that begins with the import of what is
+    compiled asks whether there is such a thing, and is left alone.
 
     ## Measured
     Nothing: no run is faster, but one that would stop goes on.

@@ -85,7 +85,7 @@ class Idle(Fact):
             held, above = above, facts.parent.get(above)
         if not isinstance(above, ast.Try) or held not in above.body or not _catches(above):
             return False
-        if isinstance(above.body[0], (ast.Import, ast.ImportFrom)):
+        if _imports(above.body[0], node):
             return False  # it asks whether there is something to compile
         if isinstance(stmt, ast.Return):
             return stmt.value is node
@@ -118,6 +118,13 @@ _MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "N
 def _catches(node: ast.Try) -> bool:
     """Whether a handler catches more than that something is missing."""
     return any(kind is None or ast.unparse(kind) not in _MISSING for kind in caught_by(node))
+
+
+def _imports(stmt: ast.stmt, node: ast.expr) -> bool:
+    """Whether a statement imports what a call is given."""
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    names = stmt.names if isinstance(stmt, (ast.Import, ast.ImportFrom)) else []
+    return isinstance(given, ast.Name) and any(given.id == (each.asname or each.name) for each in names)
 
 
 def _is_compile(call: ast.Call, node: ast.expr) -> bool:
