@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint import cst
@@ -26,10 +27,24 @@ class CollectPerStep(Rule):
         rarer = "do it at intervals or not at all"
         match site.node:
             case cst.Call(func=func) as call if site.names.of(func) in _BOTH and not site.flow.handles_error():
+                if _makes_room(site):
+                    return
                 yield Report(call, f"`release_memory()` walks through all objects and empties the cache; {rarer}")
             case cst.Call(func=func, args=[]) as call if not site.flow.handles_error():
                 if site.names.of(func) == "gc.collect":
                     yield Report(call, f"`gc.collect()` walks through all objects of the process each time; {rarer}")
-                elif site.names.of(func) == "torch.cuda.empty_cache" and site.device.may_be_cuda():
+                elif (
+                    site.names.of(func) == "torch.cuda.empty_cache"
+                    and site.device.may_be_cuda()
+                    and not _makes_room(site)
+                ):
                     waits = "`empty_cache()` forces a GPU sync and gives back memory that is asked for again"
                     yield Report(call, f"{waits}; {rarer}", level=Level.NOTE)
+
+
+def _makes_room(site: Site) -> bool:
+    """Whether a statement before this one, in its block, moves a model to the host."""
+    stmt = next(each for each in (site.twin, *site.file.ancestors(site.twin)) if isinstance(each, ast.stmt))
+    block, place = site.file.places.get(stmt, ((), 0))
+    moves = [ast.unparse(each.value) for each in block[:place] if isinstance(each, ast.Expr)]
+    return any(text.endswith((".cpu()", ".to('cpu')")) for text in moves)
