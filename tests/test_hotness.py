@@ -3036,3 +3036,34 @@ for step in range(10_000_000):
 )
 def test_the_first_round_of_a_loop_that_a_caller_counts(parameter: str, given: str, expected: Frequency) -> None:
     assert Code(COUNTED_BY_CALLERS.format(parameter=parameter, given=given)).frequency("# A") is expected
+
+
+def test_what_a_framework_calls_once_per_rollout_is_no_update_by_an_update_in_it() -> None:
+    """A controller of one number learns between the rollouts; the gradient updates are in the framework's loop."""
+    code = Code("""
+        import torch
+        from composer.core import Callback
+
+        class Controller:
+            def __init__(self):
+                self.value = torch.zeros(1, requires_grad=True)
+                self.optimizer = torch.optim.SGD([self.value], 0.1)
+
+            def update(self, kl):
+                self.optimizer.zero_grad()
+                (self.value * kl).backward()
+                self.optimizer.step()
+
+        class Rollouts(Callback):
+            def __init__(self):
+                self.controller = Controller()
+
+            def iteration_start(self, state, logger):
+                g(state)  # A
+                self.controller.update(state.kl)
+
+            def batch_start(self, state, logger):
+                g(state)  # B
+    """)
+    assert code.frequency("# A") is E
+    assert code.frequency("# B") is U

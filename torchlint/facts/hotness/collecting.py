@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
@@ -32,7 +33,11 @@ class RolloutLoops(Fact):
             for loop in loops
             if loop in facts.parent
         }
-        self._stepping = Closure(holding.__contains__, self.heat.graph.called_by)
+        self._stepping = Closure(holding.__contains__, self._surely_called)
+
+    def _surely_called(self, scope: Scope) -> Iterator[Scope]:
+        """The functions that a function calls; a call that may mean one of several would lead to any loop."""
+        return (meant[0] for call in scope.calls if len(meant := self.heat.graph.sure(call)) == 1)
 
     def around(self, facts: FileFacts, node: ast.AST) -> bool:
         """Return whether a node is in a loop that collects a rollout in each round."""

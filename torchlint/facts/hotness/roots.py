@@ -59,6 +59,7 @@ from torchlint.facts.hotness.teams import loops_of_teams
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import method_names
+from torchlint.rule import Frequency
 
 _RECEIVES = method_names(receives=True)
 
@@ -157,6 +158,7 @@ def _found_roots(
     shown = Shown(graph)
     roots.exempt.update((call, SHOWN) for scope, call, _ in found if shown.only(scope, call))
     seen = [each for each in found if each[1] not in roots.exempt]
+    _protocols(project, roots, live)
     _climb(roots, Receivers(project, graph), Programs(project, graph), guards, seen)
     updates_of = ((scope, call) for scope, call, kind in found if kind == UPDATE)
     inline = {loop for scope, call in updates_of for loop in loops_of_one_update(scope.file, call, scope)}
@@ -165,7 +167,6 @@ def _found_roots(
         roots.loops[loop] = {UPDATE}
     roots.fitting = fitting(project, roots.loops, roots.functions)
     roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
-    _protocols(project, roots, live)
     _drive(project, graph, roots)
     rounds = find_rounds(project, graph, guards, roots.loops, roots.episodes)
     updates = roots.iterating | roots.paced | roots.loops.keys()
@@ -195,8 +196,8 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
     """Mark the innermost loop around each step or update, in the callers when the function itself has none.
 
     Functions on the way are roots too, for someone else's loop may call them, unless they begin with a reset, make an
-    object of their class or a program runs them once; those of base classes for objects of the class that steps or
-    updates.
+    object of their class, a program runs them once or a framework seldom; those of base classes for objects of the
+    class that steps or updates.
     """
     todo: list[tuple[Scope, ast.AST, str, bool, Receiver]] = []
     looping = {scope for scope, call, kind in found if kind == STEP and enclosing_loop(scope.file, call, scope)}
@@ -230,7 +231,8 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         cls = cls if len(classes) < MOST else ANY
         if scope.kind != "function" or _prepares(scope) or classes & {cls, ANY}:
             continue
-        if programs.once(scope):
+        called = roots.protocols.get(scope)
+        if programs.once(scope) or (called is not None and called.frequency < Frequency.UPDATE):
             continue
         classes.add(cls)
         if fresh:
