@@ -132,13 +132,43 @@ def _missing_from(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _found_empty(test: ast.expr, facts: FileFacts) -> Iterator[ast.expr]:
-    """The container of ``held = state.get(key)`` where a condition is ``held is None``."""
-    if not isinstance(test, ast.Compare) or not _is_unset(test) or not isinstance(test.left, ast.Name):
+    """The container in which a condition finds nothing.
+
+    ``held is None`` of ``held = state.get(key)``, also where what is held may not fit, and ``len(state) == 0`` of
+    ``state = self.state[key]``.
+    """
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        first, *rest = test.values
+        if isinstance(first, ast.Compare) and _is_unset(first):
+            if all(among(first.left, list(walk(part))) for part in rest):
+                yield from _found_empty(first, facts)
         return
-    for binding in facts.scope_of(test).function.bindings.get(test.left.id, ()):
-        match binding.value:
-            case ast.Call(func=ast.Attribute(attr="get", value=container)) if not binding.path:
-                yield container
+    held = _asked_to_be_empty(test)
+    unset = isinstance(test, ast.Compare) and _is_unset(test)
+    name = test.left if isinstance(test, ast.Compare) and unset else held
+    if isinstance(held, ast.Attribute):
+        yield held
+    if not isinstance(name, ast.Name):
+        return
+    for binding in facts.scope_of(test).function.bindings.get(name.id, ()):
+        if unset:
+            match binding.value:
+                case ast.Call(func=ast.Attribute(attr="get", value=container)) if not binding.path:
+                    yield container
+        elif not binding.path and _is_of_attribute(binding.value):
+            yield name
+
+
+def _asked_to_be_empty(test: ast.expr) -> ast.expr | None:
+    """``state`` of ``len(state) == 0`` and of ``not state``."""
+    match test:
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
+        ):
+            return held
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name() | ast.Attribute() as held):
+            return held
+    return None
 
 
 def _outgrown(branch: Sequence[ast.stmt], test: ast.expr) -> Iterator[tuple[ast.expr, ast.Attribute]]:
