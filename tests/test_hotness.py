@@ -3067,3 +3067,24 @@ def test_what_a_framework_calls_once_per_rollout_is_no_update_by_an_update_in_it
     """)
     assert code.frequency("# A") is E
     assert code.frequency("# B") is U
+
+
+def test_a_reset_of_all_simulations_begins_their_episodes_by_a_step() -> None:
+    code = Code("""
+        import torch
+
+        class Swarm:
+            def reset_all(self):
+                g(self)  # A
+                return self.step(torch.zeros(4096, 3))
+
+            def step(self, actions):
+                return h(actions)  # B
+
+        def collect(env: Swarm, policy, rounds):
+            obs = env.reset_all()
+            for _ in range(rounds):
+                obs, reward, done, info = env.step(policy(obs))
+    """)
+    assert code.frequency("# A") is O
+    assert code.frequency("# B") is S

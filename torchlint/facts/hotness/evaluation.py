@@ -18,8 +18,8 @@ _MODES = last_names(autograd="pauses")
 
 
 def begins_episode(scope: Scope) -> bool:
-    """Return whether a function begins an episode, by its name."""
-    return scope.name.lstrip("_") == "reset"
+    """Return whether a function begins an episode, by its name: ``reset``, or ``reset_all`` of many simulations."""
+    return scope.name.lstrip("_") in ("reset", "reset_all")
 
 
 def goes_back(scope: Scope) -> bool:
