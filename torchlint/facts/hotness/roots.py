@@ -231,8 +231,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         cls = cls if len(classes) < MOST else ANY
         if scope.kind != "function" or _prepares(scope) or classes & {cls, ANY}:
             continue
-        called = roots.protocols.get(scope)
-        if programs.once(scope) or (called is not None and called.frequency < Frequency.UPDATE):
+        if programs.once(scope) or _is_seldom_called(roots.protocols.get(scope)):
             continue
         classes.add(cls)
         if fresh:
@@ -253,6 +252,11 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 todo.append((home, node, kind, fresh, above))
             elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _is_seldom_called(entry: EntryPoint | None) -> bool:
+    """Whether a framework calls a function less often than once per gradient update."""
+    return entry is not None and entry.frequency < Frequency.UPDATE
 
 
 def _prepares(scope: Scope) -> bool:
