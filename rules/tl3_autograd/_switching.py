@@ -42,7 +42,7 @@ class Switching(Fact):
     def switches(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a call makes a context manager of the project that switches modules back and forth.
 
-        It says ``train(False)``, or both ``eval()`` and ``train()``, on something, whatever it is told.
+        It says ``train(False)``, or both ``eval()`` and ``train()``, on something, whatever its arguments are.
         """
         calls = [inner for scope in self._bodies(facts, call) if not _may_pass(scope) for inner in scope.calls]
         methods = [inner for inner in calls if isinstance(inner.func, ast.Attribute)]

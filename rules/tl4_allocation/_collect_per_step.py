@@ -13,8 +13,8 @@ def follows_a_model(site: Site) -> bool:
     The memory that it leaves is for another, and moving it takes far longer. A tensor stays where it is unless what
     ``to`` gives is kept.
     """
-    stmt = next(each for each in (site.twin, *site.file.ancestors(site.twin)) if isinstance(each, ast.stmt))
-    block, place = site.file.places.get(stmt, ((), 0))
+    stmt = site.file.statement(site.twin)
+    block, place = site.file.places[stmt] if stmt is not None else ((), 0)
     return any(isinstance(each, ast.Expr) and _leaves(each.value) for each in block[:place])
 
 

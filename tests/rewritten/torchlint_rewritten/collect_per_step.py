@@ -44,7 +44,7 @@ class CollectPerStep(Rule):
 
 def _makes_room(site: Site) -> bool:
     """Whether a statement before this one, in its block, moves a model to the host."""
-    stmt = next(each for each in (site.twin, *site.file.ancestors(site.twin)) if isinstance(each, ast.stmt))
-    block, place = site.file.places.get(stmt, ((), 0))
+    stmt = site.file.statement(site.twin)
+    block, place = site.file.places[stmt] if stmt is not None else ((), 0)
     moves = [ast.unparse(each.value) for each in block[:place] if isinstance(each, ast.Expr)]
     return any(text.endswith((".cpu()", ".to('cpu')")) for text in moves)

@@ -1,6 +1,6 @@
 """Functions that evaluate or begin an episode: they run seldom, however often the loop around the call of them runs.
 
-Functions that go back to a saved state may run often, but a step that they take is no step of a rollout.
+Functions that go back to a saved state may run often, but their steps do not count as steps of a rollout.
 """
 
 from __future__ import annotations

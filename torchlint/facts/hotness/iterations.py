@@ -34,11 +34,18 @@ def demoted(
     updating = {loop for loop, kinds in loops.items() if UPDATE in kinds}
     candidates = {loop for loop, kinds in loops.items() if kinds == {UPDATE} and loop not in inline}
     stepping = {loop for loop, kinds in loops.items() if STEP in kinds and loop not in inline} if updating else set()
+    learners = {
+        facts.scope_of(stmt).function
+        for facts in (project.files.values() if stepping else ())
+        for stmt in facts.places
+        if stmt in updating
+    }
     found: set[ast.AST] = set()
     for facts in project.files.values() if candidates or stepping else ():
         for stmt in facts.places:
-            if stmt in candidates or (stmt in stepping and _learns(graph, facts, stmt, updating)):
-                found.update((stmt,) if _generates(graph, facts, stmt) else ())
+            rolls = stmt in candidates or (stmt in stepping and _learns(graph, facts, stmt, learners))
+            if rolls and _generates(graph, facts, stmt):
+                found.add(stmt)
     for loop in found:
         del loops[loop]
     return found
@@ -60,18 +67,13 @@ def _generates(graph: CallGraph, facts: FileFacts, loop: ast.AST) -> bool:
     return any(map(_names_it, calls)) or any(_reaches_it(graph, call, _DEEPEST) for call in calls)
 
 
-def _learns(graph: CallGraph, facts: FileFacts, loop: ast.AST, updating: Set[ast.AST]) -> bool:
+def _learns(graph: CallGraph, facts: FileFacts, loop: ast.AST, learners: Set[Scope]) -> bool:
     """Whether each round of a loop calls a function that has a loop of updates of its own."""
     scope = facts.scope_of(loop).function
     for call in _calls(facts, loop):
         inside = takewhile(lambda node: node is not loop, around(scope, call))
-        if not any(isinstance(node, ast.If) for node in inside):
-            if any(
-                target.file.scope_of(each).function is target
-                for target in graph.sure(call)
-                for each in updating & target.file.places.keys()
-            ):
-                return True
+        if not any(isinstance(node, ast.If) for node in inside) and not learners.isdisjoint(graph.sure(call)):
+            return True
     return False
 
 

@@ -260,7 +260,7 @@ def _is_seldom_called(entry: EntryPoint | None) -> bool:
 
 
 def _prepares(scope: Scope) -> bool:
-    """Whether a function makes something ready for steps, and is no part of one whatever it runs."""
+    """Whether a function prepares steps: what it runs does not belong to one."""
     return begins_episode(scope) or goes_back(scope) or scope.name == "__init__"
 
 

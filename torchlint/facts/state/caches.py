@@ -144,19 +144,17 @@ def _found_empty(test: ast.expr, facts: FileFacts) -> Iterator[ast.expr]:
                 yield from _found_empty(first, facts)
         return
     held = _asked_to_be_empty(test)
-    unset = isinstance(test, ast.Compare) and _is_unset(test)
-    name = test.left if isinstance(test, ast.Compare) and unset else held
     if isinstance(held, ast.Attribute):
         yield held
-    if not isinstance(name, ast.Name):
+    asked = test.left if isinstance(test, ast.Compare) and _is_unset(test) else held
+    if not isinstance(asked, ast.Name):
         return
-    for binding in facts.scope_of(test).function.bindings.get(name.id, ()):
-        if unset:
-            match binding.value:
-                case ast.Call(func=ast.Attribute(attr="get", value=container)) if not binding.path:
-                    yield container
-        elif not binding.path and _is_of_attribute(binding.value):
-            yield name
+    for binding in facts.scope_of(test).function.bindings.get(asked.id, ()):
+        match None if binding.path else binding.value:
+            case ast.Call(func=ast.Attribute(attr="get", value=container)) if asked is not held:
+                yield container
+            case ast.expr() as value if asked is held and _is_of_attribute(value):
+                yield asked
 
 
 def _asked_to_be_empty(test: ast.expr) -> ast.expr | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import field, replace
 
+from torchlint.facts.code.closure import reached
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.signatures import rules, table
@@ -55,13 +56,7 @@ class DefaultDevices:
             for dotted in (*facts.imports, *facts.star_imports):
                 for target in self.ask.project.names.meant(facts.path, dotted):
                     importing.setdefault(target.path, []).append(facts.path)
-        found = {facts.path for facts in setting}
-        waiting = list(found)
-        while waiting:
-            new = set(importing.get(waiting.pop(), ())) - found
-            found |= new
-            waiting += new
-        return frozenset(found)
+        return frozenset(reached((facts.path for facts in setting), lambda path: importing.get(path, ())))
 
     def _sets(self, facts: FileFacts) -> bool:
         calls = (call for scope in facts.scopes for call in scope.calls if call.args)
