@@ -269,7 +269,15 @@ class Clocks(Fact):
         if not isinstance(func, ast.Attribute) or func.attr != "step":
             return False
         kind = self.autograd.values.of(facts, func.value).kind
-        return kind is Kind.OPTIMIZER or (kind is Kind.UNKNOWN and "optim" in dotted(func.value).lower())
+        if kind is Kind.OPTIMIZER or (kind is Kind.UNKNOWN and "optim" in dotted(func.value).lower()):
+            return True
+        return kind in (Kind.UNKNOWN, Kind.MODULE) and self._is_engine(facts, func.value)
+
+    def _is_engine(self, facts: FileFacts, receiver: ast.expr) -> bool:
+        """Whether an object runs the backward pass of a loss that it is given: its step is that of an optimizer."""
+        engine, calls = dotted(receiver), self._own(facts, receiver).calls
+        backward = (call.func for call in calls if call.args and isinstance(call.func, ast.Attribute))
+        return bool(engine) and any(func.attr == "backward" and dotted(func.value) == engine for func in backward)
 
     def _is_tensor(self, facts: FileFacts, func: ast.expr) -> bool:
         return isinstance(func, ast.Attribute) and self.autograd.values.of(facts, func.value).kind is Kind.TENSOR
