@@ -7,12 +7,87 @@ import ast
 import pytest
 from projects import Code
 
-from torchlint.facts.code.reach import leaves
+from torchlint.facts.code.jumps import leaves
 
 pytestmark = pytest.mark.versions
 
 # Each program shows a name; "# <-" marks the bindings of it that may reach the use, and no others may.
 PROGRAMS = {
+    "the last assignment of the round before": """
+        x = 1  # <-
+        for i in range(3):
+            show(x)
+            x = 2
+            x = 3  # <-
+    """,
+    "a round that ends with continue": """
+        x = 1  # <-
+        for i in range(3):
+            show(x)
+            x = 2
+            if i:
+                x = 3  # <-
+                continue
+            x = 4  # <-
+    """,
+    "a round that ends with break is seen behind the loop alone": """
+        x = 1  # <-
+        while c:
+            x = 2
+            if d:
+                x = 3  # <-
+                break
+            x = 4  # <-
+        show(x)
+    """,
+    "a break ends no round": """
+        x = 1  # <-
+        while c:
+            show(x)
+            x = 2
+            if d:
+                x = 3
+                break
+            x = 4  # <-
+    """,
+    "else of a loop, which a break leaves out": """
+        x = 1  # <-
+        for i in range(3):
+            x = 2
+            if i:
+                break
+            x = 3  # <-
+        else:
+            show(x)
+    """,
+    "an inner loop that continues": """
+        x = 1  # <-
+        for i in range(3):
+            show(x)
+            x = 2
+            for j in range(2):
+                if j:
+                    continue
+                x = 3
+            else:
+                x = 4  # <-
+    """,
+    "finally runs behind continue": """
+        x = 1  # <-
+        for i in range(3):
+            show(x)
+            try:
+                x = 2  # <-
+                continue
+            finally:
+                x = 3  # <-
+    """,
+    "the test of a loop sees the end of a round": """
+        x = 1  # <-
+        while show(x):
+            x = 2
+            x = 3  # <-
+    """,
     "the last assignment wins": """
         x = 1
         x = 2  # <-

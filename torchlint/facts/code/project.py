@@ -12,10 +12,11 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.exports import Exports
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.hierarchy import hierarchy, is_external_module
+from torchlint.facts.code.jumps import Loop
 from torchlint.facts.code.linking import Modules, connected
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope, decorators, is_super
 from torchlint.facts.code.naming import names_read
-from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Loop, Reaching, Rounds
+from torchlint.facts.code.reach import MOST_BINDINGS, Definitions, Reaching, Rounds
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.starting import imported_by_others, only_defines
 from torchlint.late import dataclass, regex

@@ -5,22 +5,15 @@ from __future__ import annotations
 import ast
 import sys
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import TypeGuard
 
+from torchlint.facts.code.jumps import Loop, breaks, is_endless, is_try, jumps, leaves
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.tree import children, walk
 from torchlint.late import dataclass
 
-Loop = ast.For | ast.AsyncFor | ast.While
 _WITH = (ast.With, ast.AsyncWith)
-if sys.version_info >= (3, 11):
-    _TRY = (ast.Try, ast.TryStar)
-else:
-    _TRY = (ast.Try,)
-
-
 MOST_BINDINGS = 50
 """Where more bindings of a name may reach a use, or are asked about in a loop, they are not told from each other."""
 
@@ -116,6 +109,7 @@ class Definitions:
     _finders: dict[tuple[Scope, str], _Finder] = field(default_factory=dict)
     _whole: dict[tuple[Scope, str], Reaching] = field(default_factory=dict)
     _lasting: dict[tuple[Scope, str], list[Binding]] = field(default_factory=dict)
+    _jumps: dict[Loop, list[ast.Break | ast.Continue]] = field(default_factory=dict)
 
     def reaching(self, facts: FileFacts, node: ast.AST) -> Reaching:
         """Return the bindings that may give a name its value where it is read; none of any other node."""
@@ -203,11 +197,11 @@ class Definitions:
         if name.id in scope.shared:
             return Rounds(every, every)
         if facts.statement(name) is loop:  # the test of a while loop
-            return Rounds((), every)
+            return Rounds((), finder.round_ends(loop))
         same, definite = finder.backwards(name, loop)
         if _too_many(same):
             return Rounds(every, every)
-        return Rounds(tuple(dict.fromkeys(same)), () if definite else every)
+        return Rounds(tuple(dict.fromkeys(same)), () if definite else finder.round_ends(loop))
 
     def _all(self, name: str, scope: Scope) -> Reaching:
         """All bindings of a name of a scope."""
@@ -216,18 +210,28 @@ class Definitions:
             found = self._whole[scope, name] = Reaching(tuple(dict.fromkeys(scope.bindings[name])), scope)
         return found
 
+    def _jumps_of(self, loop: Loop) -> list[ast.Break | ast.Continue]:
+        """The jumps out of a round of a loop, found once for all names."""
+        found = self._jumps.get(loop)
+        if found is None:
+            found = self._jumps[loop] = jumps(loop.body)
+        return found
+
     def _finder(self, facts: FileFacts, name: str, scope: Scope) -> _Finder:
         finder = self._finders.get((scope, name))
         if finder is None:
-            finder = self._finders[scope, name] = _Finder(facts, name, scope)
+            finder = self._finders[scope, name] = _Finder(facts, name, scope, self._jumps_of)
         return finder
 
 
 class _Finder:
     """Finds the bindings of one name of a scope that leave a block; where they stand is found once for all uses."""
 
-    def __init__(self, facts: FileFacts, name: str, scope: Scope) -> None:
+    def __init__(
+        self, facts: FileFacts, name: str, scope: Scope, jumps_of: Callable[[Loop], list[ast.Break | ast.Continue]]
+    ) -> None:
         self.facts = facts
+        self.jumps = jumps_of
         self.name = name
         self.scope = scope
         self.by_node: dict[ast.AST, list[Binding]] = {}
@@ -235,6 +239,7 @@ class _Finder:
         # By the first statement of a block: the places of its statements that bind the name, and all their bindings.
         self.steps: dict[ast.stmt, list[int]] = {}
         self.inside: dict[ast.stmt, tuple[Binding, ...]] = {}
+        self.ends: dict[ast.stmt, tuple[tuple[Binding, ...], tuple[Binding, ...]]] = {}
         self.endless: dict[ast.While, bool] = {}
         seen: set[ast.AST] = set()
         for binding in scope.bindings[name]:
@@ -269,7 +274,7 @@ class _Finder:
         if stmt is not None and use is not stmt:
             self.header(stmt, found)  # an earlier part of the same expression may bind the name
             if isinstance(stmt, ast.While):  # its test also sees what the body bound
-                found.extend(self.anywhere(stmt.body))
+                found.extend(self.round_ends(stmt))
         while stmt is not None and stmt is not scope.node:
             block, index = facts.places.get(stmt, ([], 0))
             if self.block(block, found, index):
@@ -282,7 +287,7 @@ class _Finder:
                 break
             if isinstance(parent, (ast.ExceptHandler, ast.match_case)):
                 holder = facts.parent.get(parent)
-                if _is_try(holder):
+                if is_try(holder):
                     found.extend(self.anywhere(holder.body))
                 if self.own(parent, found):
                     return found, True
@@ -325,12 +330,12 @@ class _Finder:
             inside = block is parent.body
             if not isinstance(parent, ast.While) and self.own(parent, found) and inside:
                 return True
-            found.extend(self.anywhere(parent.body))
+            found.extend(self.round_ends(parent))
         elif isinstance(parent, _WITH):
             return self.own(parent, found)
-        elif _is_try(parent) and block is parent.orelse:
+        elif is_try(parent) and block is parent.orelse:
             return self.block(parent.body, found)
-        elif _is_try(parent) and block is parent.finalbody:
+        elif is_try(parent) and block is parent.finalbody:
             for part in (parent.orelse, parent.body, *(handler.body for handler in parent.handlers)):
                 found.extend(self.anywhere(part))
         return False
@@ -353,13 +358,16 @@ class _Finder:
         if isinstance(stmt, ast.If):
             return self._branches([stmt.body, stmt.orelse], found)
         if isinstance(stmt, LOOPS):
+            broken = any(isinstance(jump, ast.Break) for jump in self.jumps(stmt))
+            if self.block(stmt.orelse, found) and not broken:
+                return True
             self.own(stmt, found)
-            found.extend(self.anywhere(stmt.body))
-            self.block(stmt.orelse, found)
-            return isinstance(stmt, ast.While) and _forever(stmt) and self._before_break(stmt)
+            found.extend(self.round_ends(stmt))
+            found.extend(self._broken_off(stmt)[1])
+            return isinstance(stmt, ast.While) and is_endless(stmt) and self._before_break(stmt)
         if isinstance(stmt, _WITH) and self.block(stmt.body, found):
             return True
-        if _is_try(stmt):
+        if is_try(stmt):
             return self._try(stmt, found)
         if isinstance(stmt, ast.Match):
             for case in stmt.cases:
@@ -395,11 +403,39 @@ class _Finder:
 
     def _binds_first(self, body: Sequence[ast.stmt]) -> bool:
         for stmt in body:
-            if _breaks(stmt):
+            if breaks(stmt):
                 return False
             if self._binds(stmt) and self.statement(stmt, []):
                 return True
         return False
+
+    def round_ends(self, loop: Loop) -> tuple[Binding, ...]:
+        """Return the bindings in the body of a loop that the end of a round sees: what the next round begins with."""
+        return self._broken_off(loop)[0]
+
+    def _broken_off(self, loop: Loop) -> tuple[tuple[Binding, ...], tuple[Binding, ...]]:
+        """The bindings of a body that leave a round at its end or by ``continue``, and those that ``break`` sees."""
+        known = self.ends.get(loop)
+        if known is None:
+            ends: list[Binding] = []
+            left: list[Binding] = []
+            if self.steps.get(loop.body[0]):
+                if not leaves(loop.body):
+                    self.block(loop.body, ends)
+                for jump in self.jumps(loop):
+                    self._jump(jump, loop, left if isinstance(jump, ast.Break) else ends)
+            known = self.ends[loop] = tuple(dict.fromkeys(ends)), tuple(dict.fromkeys(left))
+        return known
+
+    def _jump(self, jump: ast.Break | ast.Continue, loop: Loop, found: list[Binding]) -> None:
+        """Collect what reaches the end of a round by a jump; a ``finally`` that it passes runs before."""
+        inside = set(self.anywhere(loop.body))
+        found.extend(each for each in self.backwards(jump, loop)[0] if each in inside)
+        for node in self.facts.ancestors(jump):
+            if node is loop:
+                break
+            if is_try(node):
+                found.extend(self.anywhere(node.finalbody))
 
     def anywhere(self, stmts: Sequence[ast.stmt]) -> tuple[Binding, ...]:
         """Return every binding inside the statements of a block."""
@@ -428,7 +464,7 @@ def _runs_code(stmt: ast.stmt) -> bool:
         return False
     if isinstance(stmt, ast.If):
         return any(map(_runs_code, (*stmt.body, *stmt.orelse)))
-    if _is_try(stmt):
+    if is_try(stmt):
         blocks = (stmt.body, stmt.orelse, stmt.finalbody, *(handler.body for handler in stmt.handlers))
         return any(_runs_code(each) for block in blocks for each in block)
     return not isinstance(stmt, ast.Pass) and any(isinstance(node, ast.Call) for node in walk(stmt))
@@ -437,40 +473,3 @@ def _runs_code(stmt: ast.stmt) -> bool:
 def _too_many(found: list[Binding]) -> bool:
     """Whether so many different bindings are found that they are not told from each other."""
     return len(found) > MOST_BINDINGS and len(set(found)) > MOST_BINDINGS
-
-
-def leaves(block: Sequence[ast.stmt]) -> bool:
-    """Return whether control never reaches the end of a block."""
-    if not block:
-        return False
-    last = block[-1]
-    if isinstance(last, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-        return True
-    if isinstance(last, ast.If):
-        return bool(last.orelse) and leaves(last.body) and leaves(last.orelse)
-    if isinstance(last, _WITH):
-        return leaves(last.body)
-    return False
-
-
-def _is_try(node: ast.AST | None) -> TypeGuard[ast.Try]:
-    """``try`` with ``except`` or ``except*``, whose nodes have the same fields."""
-    return isinstance(node, _TRY)
-
-
-def _forever(loop: ast.While) -> bool:
-    return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-
-
-def _breaks(stmt: ast.stmt) -> bool:
-    """Whether a statement may leave the loop it is in."""
-    todo: list[ast.AST] = [stmt]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Break):
-            return True
-        if isinstance(node, LOOPS):
-            todo.extend(node.orelse)
-        elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            todo.extend(children(node))
-    return False

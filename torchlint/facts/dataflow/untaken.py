@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import Caller
+from torchlint.facts.code.jumps import leaves
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import walk
 from torchlint.facts.values.chosen import Choice, choices
 from torchlint.facts.values.tested import comes_by, is_before

@@ -9,10 +9,10 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.collect import dotted
+from torchlint.facts.code.jumps import leaves
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import COMPREHENSIONS, NESTED, FileFacts
 from torchlint.facts.code.nesting import nodes_of
-from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import children, names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.late import dataclass

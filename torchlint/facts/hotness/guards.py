@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.code.jumps import leaves
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import leaves
 from torchlint.facts.hotness.branches import (
     draws_fewer,
     empties,

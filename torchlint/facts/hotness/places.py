@@ -8,9 +8,9 @@ from dataclasses import field, replace
 from typing import TypeVar
 
 from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.jumps import leaves
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import is_none
 from torchlint.facts.hotness.around import enclosing_loop, runs_each_time, tested_before

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.code.alike import alike, among
+from torchlint.facts.code.jumps import Loop
 from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.reach import Loop
 from torchlint.facts.code.tree import names_in, root_of, walk
 from torchlint.models import Word, last_names
 

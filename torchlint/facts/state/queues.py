@@ -10,10 +10,10 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.callers import methods
+from torchlint.facts.code.jumps import leaves
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import OUTSIDE
-from torchlint.facts.code.reach import leaves
 from torchlint.facts.code.tree import children, is_number, walk
 from torchlint.facts.dataflow.analysis import Analysis
 from torchlint.facts.dataflow.sources import Sources

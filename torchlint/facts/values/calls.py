@@ -141,7 +141,10 @@ class CallValues:
             return moved if moved is None or moved.kind is Kind.INSTANCE else UNKNOWN
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
-        return self._by_what_it_calls(facts, node, name)
+        found = self._by_what_it_calls(facts, node, name)
+        if found == UNKNOWN and name not in project.functions and name not in project.classes:
+            return self.ask.guess(engines.renewed(node, facts.parent.get(node), self.ask.knower(facts)))
+        return found
 
     def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
         """The value of a call of a function of a library or of the project, of a class, or of a method."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from torchlint.facts.values.join import tuple_of
 from torchlint.facts.values.signatures import Of, argument, starred, table
 from torchlint.rule import UNKNOWN, Kind, Value
 
+_PREPARED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.ENV})
 _WRAPPED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.LIST})
 
 
@@ -31,6 +33,29 @@ def wrapped(name: str, node: ast.Call, of: Of) -> Value | None:
     if func.attr in known["parts"]:
         return _padded(parts, known["parts"][func.attr])
     return parts[0] if len(parts) == 1 else tuple_of(*parts)
+
+
+def renewed(node: ast.Call, stmt: ast.AST | None, of: Of) -> Value:
+    """Return the value of an unknown call whose result takes the name of what it was given: ``model = shard(model)``.
+
+    Such a call prepares a model, an optimizer or an environment, so its result counts as what it was given, in tuples
+    place by place.
+    """
+    if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or starred(node):
+        return UNKNOWN
+    given = {ast.dump(part): part for part in node.args if isinstance(part, (ast.Name, ast.Attribute))}
+    target = stmt.targets[0]
+    if isinstance(target, ast.Tuple):
+        parts = [_prepared(given, part, of) for part in target.elts]
+        return tuple_of(*parts) if any(part.known for part in parts) else UNKNOWN
+    return _prepared(given, target, of)
+
+
+def _prepared(given: Mapping[str, ast.expr], target: ast.expr, of: Of) -> Value:
+    """The value of the argument that a target is the name of."""
+    read = given.get(ast.dump(target).replace("ctx=Store()", "ctx=Load()")) if given else None
+    value = of(read) if read is not None else UNKNOWN
+    return value if value.kind in _PREPARED else UNKNOWN
 
 
 def _part(node: ast.expr | None, of: Of) -> Value:

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from torchlint.facts.code.jumps import leaves
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.reach import MOST_BINDINGS, leaves
+from torchlint.facts.code.reach import MOST_BINDINGS
 from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING, TENSOR
 from torchlint.rule import Kind, Value
