@@ -142,7 +142,7 @@ class CallValues:
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
         found = self._by_what_it_calls(facts, node, name)
-        if found == UNKNOWN and name not in project.functions and name not in project.classes:
+        if found == UNKNOWN and name not in project.classes:
             return self.ask.guess(engines.renewed(node, facts.parent.get(node), self.ask.knower(facts)))
         return found
 
