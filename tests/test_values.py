@@ -1394,7 +1394,13 @@ WRAPPED = {
     "show(kitchen.prepare(net))": "unknown",
     "show(with_adapters(net, 4))": "module code.Net",
     "show(with_adapters(3, 4))": "Python number int",
-    "show(changed(net))": "unknown",
+    "show(changed(net))": "module code.Net",
+    "show(converted(net))": "unknown",
+    "net = kitchen.prepare(net, 3)\n    show(net)": "module code.Net",
+    "net = net.to_empty(device='cuda').apply(fill)\n    show(net)": "module code.Net",
+    "net = kitchen.score(net(3))\n    show(net)": "unknown",
+    "args = kitchen.prepare(args)\n    show(args)": "unknown",
+    "net, loader = kitchen.prepare(net, 3)\n    show((net, loader))": "tuple (module code.Net, unknown)",
     "show(several(net)[1])": "Python number bool",
 }
 
@@ -1420,6 +1426,10 @@ def changed(model):
     return model
 
 
+def converted(model):
+    return convert(model)
+
+
 def several(model) -> torch.Tensor:
     return model(1), False
 
@@ -1430,6 +1440,12 @@ def use(self, accelerator, kitchen, args, optimizer):
     {body}
 """
     assert shown(text) == WRAPPED[body]
+
+
+def test_that_an_unknown_call_gives_back_what_it_prepares_is_a_guess() -> None:
+    code = Code(HEAD + "net = nn.Linear(2, 2)\nnet = kitchen.prepare(net)\nshow(net)\n")
+    assert code.value().kind is Kind.MODULE
+    assert not code.analyses[Values].proven(code.analyses[CallGraph].weak).of(code.file(), code.shown()).known
 
 
 def test_what_a_module_is_given_under_the_names_of_tokenizers_is_a_tensor() -> None:
