@@ -729,6 +729,44 @@ agent = Agent()
 while True:
     env.step(agent.act(1, "greedy"))
 """,
+    "many methods by the beginning of their names, kept in a list": """
+class Walker:
+    def __init__(self, scales):
+        self.functions = []
+        for name in scales:
+            name = "_reward_" + name
+            self.functions.append(getattr(self, name))
+    def step(self, action):
+        for i in range(len(self.functions)):
+            self.total += self.functions[i]()
+        return self.obs, self.total, self.done, {}
+    def _reward_of_a(self):
+        return f(self)
+    def _reward_of_b(self):
+        return f(self)
+    def _reward_of_c(self):
+        return f(self)
+    def _reward_of_d(self):
+        return f(self)
+    def _reward_of_e(self):
+        return f(self)
+    def _reward_of_f(self):
+        return f(self)
+    def _reward_of_g(self):
+        return f(self)
+    def _reward_of_h(self):
+        return f(self)
+    def _reward_of_pace(self):
+        return g(self)  # I0
+    def reward_at_last(self):
+        return g(self)  # O0
+class Runner(Walker):
+    def _reward_of_turns(self):
+        return g(self)  # I1
+env = Runner(scales)
+while True:
+    obs, reward, done, info = env.step(action)
+""",
     "environments in a list": """
 def run(envs, actions):
     while True:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from torchlint.facts.code.callers import arguments, attributes_of, set_by_name
+from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.linking import ANY
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.structure import fits, shape_of
@@ -132,12 +133,28 @@ def looked_up(ask: Ask, facts: FileFacts, node: ast.Call) -> Value | None:
         return _of_module(ask, loaded, found) if loaded is not None else _of_package(ask, source.name, found.texts)
     if source.kind not in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) or not source.name:
         return UNKNOWN
-    texts = found.texts or _fitting(ask, source.name, found)
+    texts = found.texts or _fitting(ask, source, found)
     if not texts and found.prefix:
         return _stored(ask, source.name, found.prefix)
+    if not found.texts and len(texts) > _MANY:
+        return _methods(ask, source.name, texts)
     if not texts or len(texts) > _MANY:
         return UNKNOWN
     return join([ask.attribute(source.name, text) for text in sorted(texts)])
+
+
+def _methods(ask: Ask, classes: str, names: Iterable[str]) -> Value:
+    """The methods of many names that begin alike, of which settings choose some: ``getattr(self, "_reward_" + name)``.
+
+    Unknown where any of the names means something else.
+    """
+    found = {
+        name: [each for cls in classes.split("|") for each in ask.project.implementations(cls, name)] for name in names
+    }
+    if not all(found.values()) or any(is_property(each) for methods in found.values() for each in methods):
+        return UNKNOWN
+    dotted = {each.dotted for methods in found.values() for each in methods}
+    return ask.guess(Value(Kind.FUNCTION, name="|".join(sorted(dotted))))
 
 
 def named(ask: Ask, facts: FileFacts, node: ast.Call, how: object) -> Value:
@@ -198,10 +215,13 @@ def evaluated(ask: Ask, facts: FileFacts, node: ast.Call) -> Value:
     return Value(Kind.CLASS, name=common, derived=True) if common in project.classes else UNKNOWN
 
 
-def _fitting(ask: Ask, classes: str, found: Spelling) -> set[str]:
-    """The methods of classes whose names begin and end like a text."""
-    families = (scope for cls in classes.split("|") for scope in ask.project.family(cls))
-    return {name for scope in families for name in scope.bindings if found.fits(name)}
+def _fitting(ask: Ask, source: Value, found: Spelling) -> set[str]:
+    """The methods of an object whose names begin and end like a text."""
+    project, classes = ask.project, source.name.split("|")
+    scopes = [scope for cls in classes for scope in project.family(cls)]
+    if source.derived:
+        scopes += [scope for cls in classes for scope in project.descendants(cls)]
+    return {name for scope in scopes for name in scope.bindings if found.fits(name)}
 
 
 def _stored(ask: Ask, classes: str, prefix: str) -> Value | None:
