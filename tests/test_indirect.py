@@ -537,6 +537,58 @@ class D(Dataset):
 for b in DataLoader(D(), batch_size=3):
     loss(b).backward()
 """,
+    "functions that configurations name": """
+from dataclasses import dataclass, field
+from typing import Any
+@dataclass
+class Term:
+    func: Any
+@dataclass(kw_only=True)
+class Reward(Term):
+    weight: float = 1.0
+@dataclass
+class Event(Term):
+    on_start: Any = None
+def term(made, *args, **kwargs):
+    return field(default_factory=lambda: made(*args, **kwargs))
+def track(env):
+    return g(env)  # I0
+def slide(env):
+    return g(env)  # I1
+def push(env):
+    return g(env)  # O0
+def begin(env):
+    return g(env)  # O1
+class Posture:
+    def __init__(self, term, env):
+        self.std = g(env)  # O2
+    def __call__(self, env):
+        return g(self.std)  # I2
+@dataclass
+class Rewards:
+    track: Reward = term(Reward, func=track)
+    slide: Reward = field(default_factory=lambda: Reward(func=slide))
+    posture = Reward(func=Posture, weight=2.0)
+@dataclass
+class Events:
+    push: Event = term(Event, func=push, on_start=begin)
+class Manager:
+    def __init__(self, terms, env):
+        self.terms: list[Reward] = list()
+        for each in terms:
+            self.resolve(each, env)
+            self.terms.append(each)
+    def resolve(self, term: Term, env):
+        if isinstance(term.func, type):
+            term.func = term.func(term, env)
+    def compute(self, env):
+        return sum(each.weight * each.func(env) for each in self.terms)
+class Walker(gym.Env):
+    def __init__(self, terms):
+        self.manager = Manager(terms, self)
+    def step(self, action):
+        return self.obs, self.manager.compute(self), False, False, {}
+""",
     "a subscript": """
 class D:
     def __getitem__(self, i):

@@ -14,6 +14,7 @@ from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values import options, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
+from torchlint.facts.values.configured import Configured
 from torchlint.facts.values.constructors import builds_on_base, replaces, runs_base
 from torchlint.facts.values.containers import displayed
 from torchlint.facts.values.contents import Contents
@@ -43,12 +44,14 @@ class Attributes:
     contents: Contents = field(init=False)
     narrowed: Narrowed = field(init=False)
     _fields: DataFields = field(init=False)
+    _configured: Configured = field(init=False)
     _options: options.ParsedOptions = field(init=False)
 
     def __post_init__(self) -> None:
         self._options = options.ParsedOptions(self.ask)
         self.contents = Contents(self.ask)
         self._fields = DataFields(self.ask)
+        self._configured = Configured(self.ask)
         self.narrowed = Narrowed(self.ask, self._stores)
 
     def of(self, source: Value, attr: str) -> Value | None:
@@ -115,6 +118,8 @@ class Attributes:
             return promised  # any module at all is less than what the code asks of it
         if not result.known and (name in self._optimised(cls) or self._optimised_below(name, stores)):
             return _MODULE
+        if result.kind in (Kind.UNKNOWN, Kind.NONE) and (held := self._configured.held(cls, name, stores)).known:
+            return held
         result = self._fields.placed(cls, name, stores, result)
         if result.kind in (Kind.LIST, Kind.DICT, Kind.MODULE):
             grown = self.contents.of_attribute(cls, name, result)
@@ -123,6 +128,8 @@ class Attributes:
                 result = grown
             elif grown is not None:  # else what the annotation says: ``self.data.update(other.data)`` is a circle
                 result = _promised(result, grown)
+        if result is not None and result.kind is Kind.LIST and not result.element.known:
+            result = replace(result, items=contents(result, self._declared(stores)))
         if result is not None and (not result.known or result.kind in (Kind.LIST, Kind.DICT)):
             return _of_modules(result) if f"{name}[]" in self._optimised(cls) else result
         return result
