@@ -562,6 +562,43 @@ while True:
     assert frequencies(text) == {"A": expected}
 
 
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [("self.reset_buf.nonzero(as_tuple=False).flatten()", S), ("np.nonzero(self.reset_buf)[0]", E)],
+)
+def test_an_environment_of_many_simulations_resets_some_of_them_in_most_steps(found: str, expected: Frequency) -> None:
+    text = f"""
+import gymnasium as gym
+class Goals:
+    def reset(self, ids):
+        return f(ids)  # A
+class Walkers(gym.Env):
+    def __init__(self):
+        self.goals = Goals()
+    def step(self, action):
+        ids = {found}
+        if len(ids) > 0:
+            self._reset_idx(ids)
+        return self.obs, self.gain, self.reset_buf, self.late, {{}}
+    def _reset_idx(self, ids):
+        self.goals.reset(ids=ids)
+"""
+    assert frequencies(text) == {"A": expected}
+
+
+def test_a_kind_of_that_name_is_no_interval() -> None:
+    text = """
+def apply(mode):
+    if mode == "interval":
+        f(mode)  # A
+    if mode == interval:
+        f(mode)  # B
+while True:
+    env.step(apply("interval"))
+"""
+    assert frequencies(text) == {"A": S, "B": O}
+
+
 EXPRESSIONS = {
     "flag and f(x)": S,
     "debug and f(x)": O,

@@ -300,7 +300,12 @@ def _gives_tensor(found: ast.Call, outer: ast.expr) -> bool:
 
 
 def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
-    """Whether all that a function binds to a name is a part of what a step gives, or of what a call makes of that."""
+    """Whether all that a function binds to a name is a part of what a step gives, or of what a call makes of that.
+
+    Or what an environment keeps of its simulations: ``self.reset_buf``.
+    """
+    if isinstance(flags, ast.Attribute):
+        return facts.own_object(flags.value) is not None
     bindings = facts.scope_of(flags).function.bindings.get(flags.id, ()) if isinstance(flags, ast.Name) else ()
     made = [b.value if b.path and isinstance(b.value, ast.Call) else None for b in bindings]
     stepped = [call is not None and last_name(call.func) == "step" for call in made]

@@ -14,13 +14,13 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.propagate import Reached
 from torchlint.facts.code.receiver import Receiver
+from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.facts.hotness.choosing import Choosing
 from torchlint.facts.hotness.coldness import cold_file, cold_function
 from torchlint.facts.hotness.conditions import takes_ended_simulations
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
-from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import awaited
 from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, RESET, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
@@ -346,7 +346,9 @@ class Heat(Fact):
         if takes_ended_simulations(edge.node, edge.facts):
             return True
         caller = edge.facts.scope_of(edge.node).function
-        given = edge.node.args if isinstance(edge.node, ast.Call) and begins_episode(caller) else ()
+        if not isinstance(edge.node, ast.Call) or not caller.name.lstrip("_").startswith("reset"):
+            return False
+        given = arguments_of(edge.node)
         return any(isinstance(part, ast.Name) and part.id in caller.params for part in given)
 
     def _called_seldom(self, scope: Scope) -> Bound | None:
