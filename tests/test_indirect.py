@@ -589,6 +589,30 @@ class Walker(gym.Env):
     def step(self, action):
         return self.obs, self.manager.compute(self), False, False, {}
 """,
+    "a data set that draws an item of each of its generators": """
+from torch.utils.data import DataLoader, IterableDataset
+class Source(IterableDataset):
+    def __init__(self):
+        self.made = []
+    def sampling(self, world):
+        def generator():
+            count = g(0)  # E0
+            while self.active:
+                sample = g(count)  # U0
+                for _ in range(9):
+                    world.step(act(sample))
+                yield sample
+        self.made.append(generator)
+    def __iter__(self):
+        drawn = [make() for make in self.made]
+        while True:
+            parts = [next(each, None) for each in drawn]
+            yield g(parts)  # U1
+source = Source()
+source.sampling(env)
+for batch in DataLoader(source, batch_size=None):
+    loss(batch).backward()
+""",
     "a subscript": """
 class D:
     def __getitem__(self, i):

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
-from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope, decorators, is_base_constructor
+from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, decorators, is_base_constructor
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
@@ -142,6 +142,22 @@ class _CalleeFinder:
                 if isinstance(argument, (ast.Name, ast.Attribute, ast.Call)):
                     yield from self._sources(facts, argument)
 
+    def _drawn_from_each(self, facts: FileFacts, drawn: ast.expr) -> None:
+        """Generators of which a loop draws one item each: as often as the loop itself runs, each of them."""
+        for binding in self.project.reaching(facts, drawn).bindings:
+            if binding.how is Bind.ELEMENT and not binding.path and binding.value is not None:
+                for made in self._made_for_each(facts, binding.value):
+                    yielding = [scope for scope in self.graph.callees.get(made, ()) if scope.yields]
+                    self.graph.run(facts, binding.value, yielding, How.ITEMS)
+
+    def _made_for_each(self, facts: FileFacts, source: ast.expr) -> Iterator[ast.Call]:
+        """The calls that make the elements of what a loop goes over: ``f(x)`` of ``[f(x) for x in data]``."""
+        match self.project.reaching(facts, source).value or source:
+            case ast.ListComp(elt=ast.Call() as made) | ast.GeneratorExp(elt=ast.Call() as made):
+                yield made
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                yield from (each for each in elements if isinstance(each, ast.Call))
+
     # functions given to others --------------------------------------------------------------------------------------
 
     def _call(self, facts: FileFacts, call: ast.Call) -> None:
@@ -151,6 +167,7 @@ class _CalleeFinder:
         last = last_name(func)
         if last == "next" and call.args:
             self._drawn(facts, call.args[0], call)
+            self._drawn_from_each(facts, call.args[0])
             return
         arguments = [(str(place), node) for place, node in enumerate(call.args)]
         arguments += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]

@@ -327,12 +327,12 @@ class Places:
                         local.hold(self.guards.of(LEAVES_LOOP), last)
                     local.root = current
                     return local.end()
+                if local.item is None and scope.yields and current in self._yielding_loops(scope):
+                    local.item = current
                 if current in self.roots.episodes:
                     self._mark_episode(local, current, learns)
-                elif local.item is None and scope.yields and current in self._yielding_loops(scope):
-                    local.item = current
                 elif (ended := self.guards.of(END_OF_EPISODE)) is not None and goes_over_ends(current, facts):
-                    local.hold(ended, current)
+                    local.hold(None if local.item is current else ended, current)
                 elif local.item is None and last is None:
                     self._goes_over(local, current)
                 last = last if isinstance(last, ast.Return) else None

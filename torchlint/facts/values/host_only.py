@@ -10,7 +10,7 @@ import ast
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import AttributeStore, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
@@ -61,12 +61,13 @@ class HostOnly(Fact):
 
     @roomy
     def _of_callers(self, function: Scope) -> bool:
-        callers = self.graph.callers.get(function, ())
+        callers, runs = self.graph.callers.get(function, ()), self.graph.runs.get(function, ())
         if function.method_of is not None and (function.name in self.graph.unlinked or self._moves(function)):
             return False  # someone else may call it
-        if not callers or function in self.graph.runs or any(caller.call in self.graph.weak for caller in callers):
+        drawn = all(run.how is How.ITEMS for run in runs)
+        if not callers or not drawn or any(caller.call in self.graph.weak for caller in callers):
             return False
-        homes = {caller.facts.scope_of(caller.call).function for caller in callers} - {function}
+        homes = {facts.scope_of(node).function for facts, node in self.graph.places(function)} - {function}
         return bool(homes) and all(self.is_host_only(home) for home in homes)
 
     def _of_class(self, function: Scope) -> bool:
