@@ -254,7 +254,8 @@ class CallValues:
             return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
         if func.attr in _REDUCING and self._batches.holds(facts, func.value):
             return self.ask.guess(tensor_method(func.attr, TENSOR, node, of))
-        return self.ask.guess(operators.untyped_method(func.attr, node, of))
+        untyped = operators.untyped_method(func.attr, node, of)
+        return self.ask.guess(untyped if untyped.known else operators.computed_method(facts, func.attr, node, of))
 
     def _generated(self, source: Value, node: ast.Call) -> Value:
         """The tokens that a call of ``generate`` gives, unless a method of the project says what it does."""

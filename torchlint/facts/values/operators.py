@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
+from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.values import arrays, tensors
 from torchlint.facts.values.containers import element_of
@@ -51,6 +52,10 @@ _OF_MODULES = {"parameters": TENSOR, "named_parameters": tuple_of(STRING, TENSOR
 # Methods that tensors share with modules alone, which have no operators.
 _OF_COMPUTED = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "int", "contiguous"})
 _REDUCING = frozenset({"max", "min", "sum", "mean", "prod", "std", "var", "all", "any", "softmax", "argmax", "argmin"})
+_PLACES = "nonzero"
+_OF_TUPLES = frozenset({"count", "index"})
+# Libraries whose arrays have the operators and methods that tensors have.
+_ARRAY_LIBRARIES = frozenset({"numpy", "pandas", "scipy", "jax", "tensorflow", "cupy", "mxnet", "polars", "xarray"})
 
 
 def constant(value: object) -> Value:
@@ -234,6 +239,39 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
     return UNKNOWN
+
+
+def computed_method(facts: FileFacts, name: str, node: ast.Call, of: Of) -> Value:
+    """Return what a method that arrays have, too, gives of what an operator gave, in a file without arrays.
+
+    Of ``mask[:, 1:].sum(1)``: a file that imports torch and no library of arrays computes with tensors.
+    """
+    reduced = name in _REDUCING and isinstance(node.func, ast.Attribute) and _is_computed(node.func.value)
+    return tensors.tensor_method(name, TENSOR, node, of) if reduced and knows_no_arrays(facts) else UNKNOWN
+
+
+def by_use(facts: FileFacts, node: ast.Compare, operands: list[Value]) -> Value:
+    """Return what a comparison of operands of unknown kind gives, by what is compared and by the method it has.
+
+    ``(ids == end).nonzero()`` is one of tensors in a file without arrays; and what ``nonzero`` of an array gives is a
+    tuple, which has no methods of tensors: ``(ids == end).nonzero().squeeze(-1)``.
+    """
+    if HOST in operands:
+        return HOST
+    func = facts.parent.get(node)
+    call = facts.parent.get(func) if isinstance(func, ast.Attribute) else None
+    if not isinstance(func, ast.Attribute) or not isinstance(call, ast.Call):
+        return UNKNOWN
+    above = facts.parent.get(call)
+    listed = func.attr == _PLACES and isinstance(above, ast.Attribute) and above.attr not in _OF_TUPLES
+    shared = func.attr in _OF_COMPUTED or func.attr in _REDUCING or func.attr == _PLACES
+    return Value(Kind.TENSOR, dtype="bool") if listed or (shared and knows_no_arrays(facts)) else UNKNOWN
+
+
+def knows_no_arrays(facts: FileFacts) -> bool:
+    """Return whether a file imports torch and no library whose arrays have the methods of tensors."""
+    heads = {name.partition(".")[0] for name in (*facts.imports, *facts.star_imports)}
+    return "torch" in heads and _ARRAY_LIBRARIES.isdisjoint(heads)
 
 
 def _is_computed(node: ast.expr) -> bool:

@@ -219,7 +219,7 @@ class Values(Fact):
         if isinstance(node, ast.Compare):
             compared = [self._ask.known(facts, part) for part in [node.left, *node.comparators]]
             result = operators.compare(node, compared)
-            return self._ask.guess(HOST) if result == UNKNOWN and HOST in compared else result
+            return self._ask.guess(operators.by_use(facts, node, compared)) if result == UNKNOWN else result
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
             forms = ((part, self._ask.value(facts, part)) for part in forms_of(node))
             return join(value for part, value in forms if not is_never_chosen(self.project, facts, part, value))
