@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import COMPREHENSIONS, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import fresh_name, mentions_of
-from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.finders import Finder
@@ -20,6 +19,19 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Device, Kind
 from torchlint.rule.site import Site
+
+from ._index_uses import (
+    Use,
+    anchor_of,
+    comprehension_over,
+    is_conditional,
+    is_repeated,
+    may_copy_again,
+    names_in_index,
+    parts_of_index,
+    place_in,
+    root_of,
+)
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _WIDE = "int64"
@@ -33,7 +45,7 @@ _FIXED = _PLAIN | {
     *(Kind.CLASS, Kind.FUNCTION, Kind.NAMESPACE),
 }
 """What has no elements that an index may share."""
-_Use = tuple[ast.Subscript, ast.Name]
+_KeptUse = tuple[ast.Subscript, ast.Attribute]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,42 +79,69 @@ class HostIndices(Finder):
     values: Values
     sides: Sides
     whereabouts: Whereabouts
-    _named: dict[FileFacts, dict[tuple[Scope, str], list[_Use]]] = field(default_factory=dict)
+    _named: dict[FileFacts, dict[tuple[Scope, str], list[Use]]] = field(default_factory=dict)
+    _kept: dict[FileFacts, dict[tuple[Scope, str], list[_KeptUse]]] = field(default_factory=dict)
     _found: dict[tuple[Scope, str], dict[ast.Subscript, HostIndex]] = field(default_factory=dict)
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """Yield the subscripts."""
-        several = (uses for uses in self._uses(file).values() if _may_copy_again(file, uses))
-        nodes = dict.fromkeys(node for uses in several for node, _ in uses)
+        several = (uses for uses in self._uses(file).values() if may_copy_again(file, uses))
+        kept = (uses for uses in self._kept_uses(file).values() if len(uses) > 1)
+        nodes = dict.fromkeys([use[0] for uses in several for use in uses] + [use[0] for uses in kept for use in uses])
         return (node for node in nodes if wanted(node) and self.of(file, node) is not None)
 
     def of(self, facts: FileFacts, node: ast.Subscript) -> HostIndex | None:
         """Return the index that a subscript is the first to copy, of several; ``None`` of any other subscript."""
         function = facts.scope_of(node).function
-        for name in _names(node):
-            key = (function, name.id)
+        for part in parts_of_index(node):
+            key = (function, part.id if isinstance(part, ast.Name) else ast.unparse(part))
             if key not in self._found:
                 uses = self._uses(facts).get(key, ())
-                self._found[key] = dict(self._of_name(facts, uses)) if _may_copy_again(facts, uses) else {}
+                self._found[key] = dict(self._of_name(facts, uses)) if may_copy_again(facts, uses) else {}
+                self._found[key].update(self._of_attribute(facts, self._kept_uses(facts).get(key, ())))
             if node in self._found[key]:
                 return self._found[key][node]
         return None
 
     # which subscripts -----------------------------------------------------------------------------------------------
 
-    def _uses(self, facts: FileFacts) -> dict[tuple[Scope, str], list[_Use]]:
+    def _uses(self, facts: FileFacts) -> dict[tuple[Scope, str], list[Use]]:
         """The subscripts of a file by a name that is in their index, and the function they run in."""
         found = self._named.get(facts)
         if found is None:
             found = self._named[facts] = {}
             for node in facts.subscripts:
-                for name in _names(node):
+                for name in names_in_index(node):
                     found.setdefault((facts.scope_of(node).function, name.id), []).append((node, name))
         return found
 
-    def _of_name(self, facts: FileFacts, uses: Sequence[_Use]) -> Iterator[tuple[ast.Subscript, HostIndex]]:
+    def _kept_uses(self, facts: FileFacts) -> dict[tuple[Scope, str], list[_KeptUse]]:
+        """The subscripts of a file by an index that an object keeps, ``self.joints``, and the function they run in."""
+        found = self._kept.get(facts)
+        if found is None:
+            found = self._kept[facts] = {}
+            for node in facts.subscripts:
+                for part in parts_of_index(node):
+                    if isinstance(part, ast.Attribute):
+                        key = (facts.scope_of(node).function, ast.unparse(part))
+                        found.setdefault(key, []).append((node, part))
+        return found
+
+    def _of_attribute(self, facts: FileFacts, uses: Sequence[_KeptUse]) -> Iterator[tuple[ast.Subscript, HostIndex]]:
+        """The first of several subscripts that copy what an object keeps on the host, and does not change meanwhile."""
+        copied = [(node, part) for node, part in uses if self._is_copied(facts, node, part)]
+        copied.sort(key=lambda use: (use[0].lineno, use[0].col_offset))
+        if len(copied) < 2:
+            return
+        (node, part), first = copied[0], facts.statement(copied[0][0])
+        function = facts.scope_of(node).function
+        stored = (each for each in walk(function.node) if isinstance(each, ast.Attribute) and each.attr == part.attr)
+        if first is not None and all(isinstance(each.ctx, ast.Load) for each in stored):
+            yield node, HostIndex(ast.unparse(part), "", "", first, (), "", len(copied))
+
+    def _of_name(self, facts: FileFacts, uses: Sequence[Use]) -> Iterator[tuple[ast.Subscript, HostIndex]]:
         """The first of each group of subscripts that copy an index of one name, with what the group shares."""
-        by_binding: dict[Binding, list[_Use]] = {}
+        by_binding: dict[Binding, list[Use]] = {}
         for node, name in uses:
             bindings = self.project.reaching(facts, name).bindings
             if len(bindings) == 1 and self._is_copied(facts, node, name) and not self._is_placed(facts, bindings[0]):
@@ -112,25 +151,48 @@ class HostIndices(Finder):
             while left:
                 members = self._members(facts, left)
                 if members and isinstance(binding.stmt, ast.stmt):
-                    made = self._made(facts, binding, members, found)
-                    yield members[0][0], made
+                    yield members[0][0], self._made(facts, binding, members, found)
+                elif members := self._after_branches(facts, left):
+                    first = facts.statement(members[0][0])
+                    assert first is not None
+                    yield members[0][0], HostIndex(members[0][1].id, "", "", first, (), "", len(members))
                 left = [use for use in left[1:] if use not in members]
 
-    def _is_copied(self, facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
+    def _is_copied(self, facts: FileFacts, node: ast.Subscript, part: ast.expr) -> bool:
         """Whether a subscript takes elements of a tensor, off the host, by several whole numbers on the host."""
-        index = self.values.of(facts, name)
+        index = self.values.of(facts, part)
         match index.kind:
             case Kind.NDARRAY:
                 copied = index.dtype in (None, *_WHOLE)
+            case Kind.LIST if index.element.kind is Kind.NDARRAY:  # places along each axis, as `np.where` gives them
+                copied = index.element.dtype in (None, *_WHOLE)
             case Kind.LIST:
                 copied = index.element.kind is Kind.NUMBER and index.element.dtype in (None, "int")
             case _:
                 whole = index.kind is Kind.TENSOR and index.device is Device.CPU and index.dtype in (None, *_WHOLE)
                 copied = whole and index.has_axes
-        if not copied:
-            return False
+        return copied and self._is_away(facts, node)
+
+    def _is_away(self, facts: FileFacts, node: ast.Subscript) -> bool:
+        """Whether a subscript takes elements of a tensor off the host.
+
+        Of what nothing else is known that is one where a network takes them, or where a comprehension goes over it
+        beside such a tensor: ``[x[rows] for x in (tokens, masks)]``.
+        """
         base = self.values.of(facts, node.value)
-        return base.kind is Kind.TENSOR and base.device is not Device.CPU
+        if base.kind is Kind.TENSOR:
+            return base.device is not Device.CPU
+        if base.kind not in (Kind.UNKNOWN, Kind.NONE):
+            return False
+        call = facts.parent.get(node)
+        if isinstance(call, ast.Call) and node in call.args:
+            return self.values.of(facts, call.func).kind is Kind.MODULE
+        only = self.project.reaching(facts, node.value).only if isinstance(node.value, ast.Name) else None
+        if only is None or only.how is not Bind.ELEMENT or not isinstance(only.value, (ast.Tuple, ast.List)):
+            return False
+        beside = [self.values.of(facts, each) for each in only.value.elts]
+        alike = all(each.kind in (Kind.TENSOR, Kind.UNKNOWN) and each.device is not Device.CPU for each in beside)
+        return alike and any(each.kind is Kind.TENSOR for each in beside)
 
     def _is_placed(self, facts: FileFacts, binding: Binding) -> bool:
         """Whether an index is put on a device that has a name: the host, where the settings say so, for all tensors."""
@@ -142,7 +204,7 @@ class HostIndices(Finder):
             node = node.func.value if isinstance(node.func, ast.Attribute) else None
         return False
 
-    def _members(self, facts: FileFacts, uses: Sequence[_Use]) -> list[_Use]:
+    def _members(self, facts: FileFacts, uses: Sequence[Use]) -> list[Use]:
         """The first subscript with those that come after it in its block, where the index may be moved before it.
 
         Nothing where only one of them is sure to run, and once.
@@ -151,13 +213,31 @@ class HostIndices(Finder):
         if not isinstance(first, _SIMPLE) or first not in facts.places or facts.scope_of(first).kind == "class":
             return []
         block, index = facts.places[first]
-        members = [use for use in uses if _place(facts, use[0], block) >= index]
-        certain = [use for use in members if not _is_conditional(facts, use[0], block)]
-        return members if len(certain) > 1 or any(_is_repeated(facts, *use) for use in members) else []
+        members = [use for use in uses if place_in(facts, use[0], block) >= index]
+        certain = [use for use in members if not is_conditional(facts, use[0], block)]
+        return members if len(certain) > 1 or any(is_repeated(facts, *use) for use in members) else []
+
+    def _after_branches(self, facts: FileFacts, uses: Sequence[Use]) -> list[Use]:
+        """The first subscript with those that come after it, where one is sure to run once its branches are left.
+
+        Such as the second one of ``if ready: new = net(x[rows])`` and then ``z[rows] = new``.
+        """
+        statement = facts.statement(uses[0][0])
+        for part in facts.ancestors(uses[0][0]):
+            if isinstance(part, (*FUNCTIONS, ast.Lambda, ast.For, ast.While, ast.ClassDef)):
+                break
+            if part is statement or not isinstance(part, (ast.If, ast.With)) or part not in facts.places:
+                continue
+            block, index = facts.places[part]
+            members = [use for use in uses if place_in(facts, use[0], block) >= index]
+            later = [use for use in members if place_in(facts, use[0], block) > index]
+            if any(not is_conditional(facts, use[0], block) for use in later):
+                return members
+        return []
 
     # the better form ------------------------------------------------------------------------------------------------
 
-    def _made(self, facts: FileFacts, binding: Binding, members: Sequence[_Use], found: Sequence[_Use]) -> HostIndex:
+    def _made(self, facts: FileFacts, binding: Binding, members: Sequence[Use], found: Sequence[Use]) -> HostIndex:
         """How the index of some subscripts is moved once, with what has to be assumed for it.
 
         It keeps its name where nothing but subscripts of tensors, ``found``, reads it.
@@ -173,7 +253,8 @@ class HostIndices(Finder):
         place, supposed = self._place_of(facts, first, members)
         moved = ""
         doubts: list[str] = []
-        if place and not self._is_changed(facts, members):
+        placed = self.values.of(facts, name).element.kind is Kind.NDARRAY  # as many arrays as there are axes
+        if place and not placed and not self._is_changed(facts, members):
             moved, doubts = self._moved(facts, name, binding, place)
             if supposed:
                 doubts.append(f"the tensors lie on `{place}`")
@@ -185,20 +266,20 @@ class HostIndices(Finder):
         replaced = () if stays else tuple(each for _, each in members)
         return HostIndex(name.id, moved, target, first, replaced, ", and ".join(doubts), len(members))
 
-    def _place_of(self, facts: FileFacts, first: ast.stmt, members: Sequence[_Use]) -> tuple[str, bool]:
+    def _place_of(self, facts: FileFacts, first: ast.stmt, members: Sequence[Use]) -> tuple[str, bool]:
         """The text of the device to move an index to, and whether it is only supposed that the tensors lie there.
 
         That is where a tensor lies that the first statement indexes in any case; else, of what an object keeps, the
         device on which its class makes tensors. Empty where neither is known.
         """
-        if any(_is_repeated(facts, *use) and _comprehension(facts, *use) is None for use in members):
+        if any(is_repeated(facts, *use) and comprehension_over(facts, *use) is None for use in members):
             return "", False  # it would have to be moved before the loop, where no tensor of it has a name
-        anchor = _anchor(first, members)
+        anchor = anchor_of(first, members)
         if anchor is not None:
             return f"{ast.unparse(anchor)}.device", False
         function = facts.scope_of(first).function
         owner = function.method_of
-        kept = all(_root(node.value) == function.self_name for node, _ in members)
+        kept = all(root_of(node.value) == function.self_name for node, _ in members)
         if owner is None or not function.self_name or not kept:
             return "", False
         names = {name for scope in self.project.family(owner.dotted) for name in self._devices(scope)}
@@ -235,16 +316,16 @@ class HostIndices(Finder):
 
     # proofs ---------------------------------------------------------------------------------------------------------
 
-    def _between(self, facts: FileFacts, members: Sequence[_Use]) -> list[ast.AST]:
+    def _between(self, facts: FileFacts, members: Sequence[Use]) -> list[ast.AST]:
         """All that runs from the statement of the first subscript to the last subscript."""
         first, last = facts.statement(members[0][0]), members[-1][0]
         assert first is not None
         block, start = facts.places[first]
         later = set(facts.ancestors(last))
-        parts = (part for stmt in block[start : _place(facts, last, block) + 1] for part in walk(stmt))
+        parts = (part for stmt in block[start : place_in(facts, last, block) + 1] for part in walk(stmt))
         return [part for part in parts if part not in later or isinstance(part, ast.stmt)]
 
-    def _is_changed(self, facts: FileFacts, members: Sequence[_Use]) -> bool:
+    def _is_changed(self, facts: FileFacts, members: Sequence[Use]) -> bool:
         """Whether what runs between subscripts changes the index by its name, or is given it for nothing but that."""
         name = members[0][1].id
         parts = self._between(facts, members)
@@ -256,7 +337,7 @@ class HostIndices(Finder):
         stored = (part.value for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store))
         return any(isinstance(each, ast.Name) and each.id == name for each in (*given, *stored))
 
-    def _stays(self, facts: FileFacts, binding: Binding, members: Sequence[_Use]) -> bool:
+    def _stays(self, facts: FileFacts, binding: Binding, members: Sequence[Use]) -> bool:
         """Whether the elements of an index are proven to stay as they are from the first to the last subscript."""
         name = members[0][1]
         parts = self._between(facts, members)
@@ -354,85 +435,6 @@ class HostIndices(Finder):
         return bool(given) and all(
             value is not None and self._is_made(function.file, value, depth + 1) for value in given
         )
-
-
-def _names(node: ast.Subscript) -> Iterator[ast.Name]:
-    """The names that stand as parts of an index."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return (part for part in parts if isinstance(part, ast.Name))
-
-
-def _anchor(first: ast.stmt, members: Iterable[_Use]) -> ast.expr | None:
-    """A tensor with a name that the first statement indexes in any case: it says where to move the index."""
-    certain = set(unconditional(first))
-    bases = [node.value for node, _ in members if node in certain]
-    return next((base for base in bases if _is_chain(base)), None)
-
-
-def _root(node: ast.expr) -> str:
-    """The name of the object that an expression takes a part of: ``self`` of ``self.fields[key]``."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_chain(node: ast.expr) -> bool:
-    """Whether an expression is a name, or attributes of one."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
-def _place(facts: FileFacts, node: ast.AST, block: Sequence[ast.stmt]) -> int:
-    """Where a node is in a block: the index of the statement that holds it, -1 where none does."""
-    for part in (node, *facts.ancestors(node)):
-        if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
-            return facts.places[part][1]
-    return -1
-
-
-def _may_copy_again(facts: FileFacts, uses: Sequence[_Use]) -> bool:
-    """Whether a name indexes something more than once."""
-    return len(uses) > 1 or any(_is_repeated(facts, *use) for use in uses)
-
-
-def _is_conditional(facts: FileFacts, node: ast.AST, block: Sequence[ast.stmt]) -> bool:
-    """Whether a branch that a block holds decides whether a node runs."""
-    for part in facts.ancestors(node):
-        if isinstance(part, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.Match)):
-            return True
-        if isinstance(part, ast.stmt) and part in facts.places and facts.places[part][0] is block:
-            return False
-    return False
-
-
-def _is_repeated(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> bool:
-    """Whether a comprehension or a loop indexes something else by one name in each round."""
-    if _comprehension(facts, node, name) is not None:
-        return True
-    loops = (part for part in facts.ancestors(node) if isinstance(part, ast.For))
-    loop = next(loops, None)
-    if loop is None or not _differs(loop.target, node, name):
-        return False
-    bound = (part for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-    return all(each.id != name.id for each in bound)
-
-
-def _comprehension(facts: FileFacts, node: ast.Subscript, name: ast.Name) -> ast.expr | None:
-    """The comprehension that indexes something else by one name in each round."""
-    for part in facts.ancestors(node):
-        if isinstance(part, ast.stmt):
-            return None
-        if isinstance(part, COMPREHENSIONS) and any(_differs(each.target, node, name) for each in part.generators):
-            return part
-    return None
-
-
-def _differs(target: ast.expr, node: ast.Subscript, name: ast.Name) -> bool:
-    """Whether the targets of a loop are in what is indexed, and none of them is the index."""
-    bound = {each.id for each in walk(target) if isinstance(each, ast.Name)}
-    mentioned = {each.id for each in walk(node.value) if isinstance(each, ast.Name)}
-    return name.id not in bound and bool(bound & mentioned)
 
 
 def host_index(site: Site) -> HostIndex | None:
