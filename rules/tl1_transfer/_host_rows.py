@@ -64,6 +64,10 @@ class HostRows(Finder):
             and not self._meets(facts, place.value)
         )
 
+    def lies_there(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether all that is known to give a value are networks and tensors of a device."""
+        return set(self._flow.ends(facts, node)) == {True}
+
     def copied(self, facts: FileFacts, moved: ast.expr) -> str | None:
         """Return the tensor that a loop fills so and moves to a device in each round, of a move of it; else ``None``.
 
@@ -164,6 +168,12 @@ def copied_again(site: Site, node: cst.CSTNode) -> str | None:
     """Return the tensor on the host that a loop fills and moves to a device in each round, of what is moved."""
     twin = site.expression(node)
     return None if twin is None else site.fact(HostRows).copied(site.file, twin)
+
+
+def lies_there(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether an expression is what a network gave, and so lies on its device already."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(HostRows).lies_there(site.file, twin)
 
 
 def fills_host(site: Site) -> bool:

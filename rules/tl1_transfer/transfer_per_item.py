@@ -27,7 +27,7 @@ from torchlint.rule.build import source as source_of
 from torchlint.rule.convert import asks_for, made_like
 
 from ._host_index import HostIndices, host_index
-from ._host_rows import HostRows, copied_again, fills_host
+from ._host_rows import HostRows, copied_again, fills_host, lies_there
 from ._item import gives_items
 from ._joined_on_host import joined_items, moved_at_once
 from ._put_together import put_together, takes_row
@@ -284,7 +284,7 @@ def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     if value is None or value.kind not in (Kind.DEVICE, Kind.STRING) or value.device is Device.CPU:
         return None
     there = known.device in _THERE or _is_computed(site, func.value) or _is_beside(call, func.value)
-    return None if there else func.value
+    return None if there or lies_there(site, func.value) else func.value
 
 
 def _is_beside(move: cst.Call, source: cst.BaseExpression) -> bool:
