@@ -19,6 +19,7 @@ from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule import Device, Kind, Value
+from torchlint.rule.build import keyword_of
 from torchlint.rule.convert import CONVERSIONS, asks_for, is_view, made_like
 from torchlint.rule.site import Link, Site
 
@@ -211,6 +212,12 @@ def is_kept(site: Site, call: cst.Call, creator: str) -> bool:
 def may_follow(site: Site, link: Link) -> bool:
     """Return whether a link does on the device as well what it does on the host: fill, repeat or reshape."""
     return link.name in FILLING or link.name in REPEATING or is_view(site, link)
+
+
+def reads_known_dtype(site: Site, call: cst.Call) -> bool:
+    """Return whether reading ``dtype=x.dtype`` raises nothing, if a creator has one: ``x`` is known, or torch."""
+    node = keyword_of(call, "dtype")
+    return not isinstance(node, cst.Attribute) or site.names.of(node) is not None or site.values.of(node.value).known
 
 
 def takes_sizes(site: Site, call: cst.Call) -> bool:

@@ -38,6 +38,7 @@ from ._cpu_then_move import (
     may_follow,
     moved_by_helper,
     moved_later,
+    reads_known_dtype,
     takes_sizes,
 )
 
@@ -329,14 +330,17 @@ def _converted(site: Site, call: cst.Call, torch: str) -> tuple[list[Link], list
 def _left_alone(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:
     """Whether there is no second creation to save, or another rule says more.
 
-    A tensor like another one lies where that does, and is moved to no other place unless that is the host. One that a
-    method makes has the dtype of that other one, which a dtype without a name may be. Evenly spaced numbers are to be
-    kept (TL401), or only cast.
+    A tensor like another one lies where that does, and is moved to no other place unless that is the host. What is cast
+    to int64 is mostly like tokens, which have it, and a TensorDict takes no dtype. What a method makes has the dtype of
+    that other one, which a dtype without a name may be. Evenly spaced numbers are to be kept (TL401), or only cast.
     """
     if creator in _BESIDE and not any(step.dtype_name for step in steps):
         return True
     if creator.endswith("_like") or creator in _BESIDE:
-        return all(step.dtype is None for step in steps) and site.values.of(call).device is not Device.CPU
+        made = site.values.of(call)
+        tokens = made.dtype is None and creator not in _BESIDE
+        idle = all(step.dtype is None or (tokens and step.dtype_name == "int64") for step in steps)
+        return made.kind is not Kind.TENSOR or (idle and made.device is not Device.CPU)
     if creator not in _SPACED:
         return False
     return all(step.device is None for step in steps) or all(site.values.is_constant(arg.value) for arg in call.args)
@@ -346,7 +350,7 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
     """Whether the creator can be told all that the conversions do, with the same elements as the result."""
     if not all(step.proven for step in steps) or any(keyword_of(call, word) is not None for word in _KEPT_OUT):
         return False
-    if not all(only_reads(site, node) for node in _left_out(call, steps)) or not _is_there(site, call):
+    if not all(only_reads(site, node) for node in _left_out(call, steps)) or not reads_known_dtype(site, call):
         return False
     casts = [step.dtype_name for step in steps if step.dtype is not None]
     if creator == "eye" and any(name not in WIDTHS for name in casts):
@@ -364,12 +368,6 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
     if creator == "full_like":
         return literal in (0, 1)
     return isinstance(literal, (int, float)) and _holds(casts[0], literal)
-
-
-def _is_there(site: Site, call: cst.Call) -> bool:
-    """Whether reading ``dtype=x.dtype`` raises nothing, where the creator has one: ``x`` is known, or torch itself."""
-    node = keyword_of(call, "dtype")
-    return not isinstance(node, cst.Attribute) or site.names.of(node) is not None or site.values.of(node.value).known
 
 
 def _left_out(call: cst.Call, steps: Sequence[Conversion]) -> Iterator[cst.BaseExpression]:
@@ -476,9 +474,8 @@ def _method(link: Link) -> str:
 
 def _later(creator: str, move: str) -> str:
     """The smell where the move is in a statement of its own."""
-    return (
-        f"torch.{creator}(...) is created on the CPU and moved by `{move}` right after: give device= to torch.{creator}"
-    )
+    maker = _maker(creator)
+    return f"torch.{creator}(...) is created on the CPU and moved by `{move}` right after: give device= to {maker}"
 
 
 def _handed(creator: str, helper: str) -> str:

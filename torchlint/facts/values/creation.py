@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from torchlint.facts.values import tensordicts
 from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, is_inexact, promoted, typed
 from torchlint.facts.values.join import TENSOR, list_of
 from torchlint.facts.values.ranks import broadcast, nested, shape_rank
@@ -101,8 +102,10 @@ def converted(last: str, call: ast.Call, of: Of) -> Value:
 
 
 def like_first(call: ast.Call, of: Of) -> Value:
-    """Return a new tensor like the first argument."""
+    """Return a new tensor like the first argument, or a TensorDict of such tensors."""
     source = of(call.args[0]) if call.args else UNKNOWN
+    if source == tensordicts.TENSORDICT:
+        return source
     source = source if source.kind is Kind.TENSOR else TENSOR
     return new_like(source, source.rank, call, of)
 

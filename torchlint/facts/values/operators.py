@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.values import arrays, tensors
+from torchlint.facts.values import arrays, tensordicts, tensors
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.creation import fresh, meeting
 from torchlint.facts.values.dtypes import arithmetic_is_inexact, cast, floating, is_counting, promoted, typed
@@ -238,7 +238,7 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
         return moved if is_counting(moved.dtype) else UNKNOWN
     if name in ("cpu", "cuda"):
         return Value(Kind.TENSOR, device=Device.CPU if name == "cpu" else Device.CUDA) if not node.args else UNKNOWN
-    return UNKNOWN
+    return tensordicts.untyped_method(name)
 
 
 def computed_method(facts: FileFacts, name: str, node: ast.Call, of: Of) -> Value:

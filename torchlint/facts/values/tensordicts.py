@@ -29,7 +29,13 @@ def made(name: str, call: ast.Call, of: Of) -> Value | None:
 
 def method(name: str) -> Value:
     """Return what a method of a TensorDict gives that takes no key."""
-    return TENSORDICT if name in table()["tensordict"]["same"] else UNKNOWN
+    names = table()["tensordict"]
+    return TENSORDICT if name in names["same"] or name in names["only"] else UNKNOWN
+
+
+def untyped_method(name: str) -> Value:
+    """Return the TensorDict that a method gives which nothing else has: ``x.rename_key_("a", "b")``."""
+    return TENSORDICT if name in table()["tensordict"]["only"] else UNKNOWN
 
 
 def is_composite(name: str) -> bool:
