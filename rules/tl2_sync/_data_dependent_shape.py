@@ -6,13 +6,15 @@ import ast
 from collections.abc import Callable, Iterator
 
 from torchlint import cst
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.nesting import around
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_indices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Site, Value
+from torchlint.rule import Kind, Site, Value
 
 # Torch takes bytes that index for a mask, as it did before it had truth values.
 _MASKING = ("bool", "uint8")
@@ -42,6 +44,57 @@ def masks_of(site: Site, node: cst.Subscript) -> list[Value]:
     """Return the masks of a subscript."""
     twin = site.expression(node)
     return site.fact(Masks).of(site.file, twin) if isinstance(twin, ast.Subscript) else []
+
+
+_DEEPEST = 3
+"""Through how many names is followed what a mask or a network is made of."""
+
+
+def routes_rows(site: Site) -> bool:
+    """Return whether a loop selects the rows that one of its networks takes: those of one expert of many.
+
+    ``for i, expert in enumerate(experts): out[expert_of == i] = expert(x[expert_of == i])``: each network on all rows
+    would cost as many times as much as there are networks.
+    """
+    facts, node = site.file, site.twin
+    if not isinstance(node, (ast.Subscript, ast.Call)):
+        return False
+    selecting = node.slice if isinstance(node, ast.Subscript) else node
+    return any(
+        _is_made_of(site, selecting, turn, 0) and any(_is_chosen(site, call, turn) for call in _calls(loop))
+        for loop in around(facts, node)
+        if isinstance(loop, ast.For)
+        for turn in [{part.id for part in walk(loop.target) if isinstance(part, ast.Name)}]
+    )
+
+
+def _calls(loop: ast.For) -> Iterator[ast.Call]:
+    return (part for stmt in loop.body for part in walk(stmt) if isinstance(part, ast.Call))
+
+
+def _is_chosen(site: Site, call: ast.Call, turn: set[str]) -> bool:
+    """Whether a call is one of a network that a round of a loop chooses: ``expert(x)``, ``self.experts[i](x)``."""
+    func = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "forward" else call.func
+    match func:
+        case ast.Subscript(slice=index):
+            chosen = _is_made_of(site, index, turn, 0)
+        case ast.Name(id=name):
+            made = site.fact(Project).reaching(site.file, func).value
+            taken = isinstance(made, ast.Subscript) and _is_made_of(site, made.slice, turn, 0)
+            chosen = name in turn or taken
+        case _:
+            return False
+    return chosen and site.fact(Values).of(site.file, func).kind in (Kind.MODULE, Kind.UNKNOWN)
+
+
+def _is_made_of(site: Site, node: ast.expr, names: set[str], depth: int) -> bool:
+    """Whether an expression is made of some names, or of what is made of them in turn."""
+    found = [part for part in walk(node) if isinstance(part, ast.Name)]
+    if any(part.id in names for part in found):
+        return True
+    made = (site.fact(Project).reaching(site.file, part).only for part in found) if depth < _DEEPEST else ()
+    values = [each.value for each in made if each is not None and each.how is Bind.ASSIGN and each.value is not None]
+    return any(_is_made_of(site, value, names, depth + 1) for value in values)
 
 
 _THROUGH = frozenset({"enumerate", "zip", "reversed"})

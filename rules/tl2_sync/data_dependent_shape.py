@@ -23,7 +23,7 @@ from torchlint.rule import (
     Use,
 )
 
-from ._data_dependent_shape import Masks, are_truths, gone_through, masks_of
+from ._data_dependent_shape import Masks, are_truths, gone_through, masks_of, routes_rows
 from ._masked_forms import fixed_size
 
 _METHODS = method_names(waits="shape")
@@ -130,7 +130,7 @@ class DataDependentShape(Rule):
     Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,
     `nonzero`, `unique`, `masked_select`, `repeat_interleave` with a tensor of counts and without `output_size`, reading
     `x[mask]`, and assigning a tensor to `x[mask]`. Indices and selected elements that code outside of the project takes
-    are left alone: a simulator may know no mask.
+    are left alone: a simulator may know no mask. So are the rows that a loop selects for one of many networks.
 
     ## Why is this slow
     The result cannot be allocated before the number of selected elements is known on the host, so Python waits for
@@ -202,7 +202,7 @@ class DataDependentShape(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call or a boolean subscript with a result of unknown size, off the CPU."""
-        if not site.device.may_be_cuda() or _is_on_host(site):
+        if not site.device.may_be_cuda() or _is_on_host(site) or routes_rows(site):
             return
         node = site.node
         if isinstance(node, cst.Call) and (what := _call(site, node)):
