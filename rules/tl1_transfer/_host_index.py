@@ -15,6 +15,7 @@ from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.state.effects import Sides, together
+from torchlint.facts.values.operators import is_part_along_axes, knows_no_arrays
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.rule import Device, Kind
@@ -168,6 +169,8 @@ class HostIndices(Finder):
                 copied = index.element.dtype in (None, *_WHOLE)
             case Kind.LIST:
                 copied = index.element.kind is Kind.NUMBER and index.element.dtype in (None, "int")
+            case Kind.UNKNOWN:  # a list in some calls, and in others ``slice(None)``
+                copied = isinstance(part, ast.Name) and Kind.LIST in self.values.handed(facts, part)
             case _:
                 whole = index.kind is Kind.TENSOR and index.device is Device.CPU and index.dtype in (None, *_WHOLE)
                 copied = whole and index.has_axes
@@ -176,8 +179,8 @@ class HostIndices(Finder):
     def _is_away(self, facts: FileFacts, node: ast.Subscript) -> bool:
         """Whether a subscript takes elements of a tensor off the host.
 
-        Of what nothing else is known that is one where a network takes them, or where a comprehension goes over it
-        beside such a tensor: ``[x[rows] for x in (tokens, masks)]``.
+        Of what nothing else is known that is one where a network takes them, where a comprehension goes over it beside
+        such a tensor, ``[x[rows] for x in (tokens, masks)]``, or where it is a part along axes and there are no arrays.
         """
         base = self.values.of(facts, node.value)
         if base.kind is Kind.TENSOR:
@@ -185,9 +188,11 @@ class HostIndices(Finder):
         if base.kind not in (Kind.UNKNOWN, Kind.NONE):
             return False
         call = facts.parent.get(node)
-        if isinstance(call, ast.Call) and node in call.args:
-            return self.values.of(facts, call.func).kind is Kind.MODULE
+        if isinstance(call, ast.Call) and node in call.args and self.values.of(facts, call.func).kind is Kind.MODULE:
+            return True
         only = self.project.reaching(facts, node.value).only if isinstance(node.value, ast.Name) else None
+        if only is not None and only.how is Bind.ASSIGN and isinstance(only.value, ast.Subscript) and not only.path:
+            return is_part_along_axes(only.value) and knows_no_arrays(facts)
         if only is None or only.how is not Bind.ELEMENT or not isinstance(only.value, (ast.Tuple, ast.List)):
             return False
         beside = [self.values.of(facts, each) for each in only.value.elts]
@@ -253,8 +258,7 @@ class HostIndices(Finder):
         place, supposed = self._place_of(facts, first, members)
         moved = ""
         doubts: list[str] = []
-        placed = self.values.of(facts, name).element.kind is Kind.NDARRAY  # as many arrays as there are axes
-        if place and not placed and not self._is_changed(facts, members):
+        if place and self._is_one(facts, name) and not self._is_changed(facts, members):
             moved, doubts = self._moved(facts, name, binding, place)
             if supposed:
                 doubts.append(f"the tensors lie on `{place}`")
@@ -265,6 +269,11 @@ class HostIndices(Finder):
                 doubts.append(f"`{name.id}` is not changed in between")
         replaced = () if stays else tuple(each for _, each in members)
         return HostIndex(name.id, moved, target, first, replaced, ", and ".join(doubts), len(members))
+
+    def _is_one(self, facts: FileFacts, name: ast.Name) -> bool:
+        """Whether an index is one tensor, array or list: no places along each axis, and no slice in other calls."""
+        value = self.values.of(facts, name)
+        return value.known and value.element.kind is not Kind.NDARRAY
 
     def _place_of(self, facts: FileFacts, first: ast.stmt, members: Sequence[Use]) -> tuple[str, bool]:
         """The text of the device to move an index to, and whether it is only supposed that the tensors lie there.

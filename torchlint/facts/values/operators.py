@@ -277,9 +277,14 @@ def knows_no_arrays(facts: FileFacts) -> bool:
 def _is_computed(node: ast.expr) -> bool:
     """Whether an expression is what an operator gives, or a part that only arrays and tensors have: ``x[:, 1:]``."""
     if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.slice.elts)
+        return is_part_along_axes(node)
     inverted = isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not)
     return inverted or isinstance(node, (ast.BinOp, ast.Compare))
+
+
+def is_part_along_axes(node: ast.Subscript) -> bool:
+    """Return whether a subscript takes a part along several axes, as only arrays and tensors have them: ``x[:, 1]``."""
+    return isinstance(node.slice, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.slice.elts)
 
 
 def gathers(name: str, node: ast.Call) -> bool:
