@@ -21,7 +21,7 @@ from torchlint.rule.convert import (
     is_view,
 )
 
-from ._upcast_before_transfer import listed, scaled
+from ._upcast_before_transfer import is_upper_bound, listed, scaled
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site, Value
@@ -84,6 +84,7 @@ class UpcastBeforeTransfer(Rule):
     `torch.tensor(frames, dtype=torch.float32, device=device)`, `torch.as_tensor(frames / 255.0, device=device)`. A
     blocking `.to(device, torch.float32)` counts too, for it casts before it copies. What is divided by 255 is taken
     for bytes, also where that happens further on: in a later statement, or in a network that the tensor is passed to.
+    So are images that are divided by the upper bound of their space.
     Flags and labels, one number for each of a batch, are left alone.
 
     ## Why is this slow
@@ -215,7 +216,7 @@ def _peeled(
     """What a tensor on the host was before it was widened, by the calls and quotients that it is written as."""
     views: list[Link] = []
     node = receiver
-    quotient = _quotient(node)
+    quotient = _quotient(site, node)
     divisor = quotient[1] if quotient else None
     node = quotient[0] if quotient else node
     while isinstance(node, (cst.Call, cst.Subscript)) and not _is_maker(site, node):
@@ -284,7 +285,7 @@ def _from_host(
     """The data of a constructor before the host casts or divides it, if that makes it wider."""
     node, divisor, wide = data, None, target
     while True:
-        quotient = _quotient(node)
+        quotient = _quotient(site, node)
         if quotient is not None and divisor is None:
             node, divisor = quotient
             wide = site.values.of(data).dtype or "float64"
@@ -308,6 +309,7 @@ def _from_host(
         if divisor is None and node is data and widened:
             return _Upcast(data, device, target, target, proven=True, whole=False)
         return None
+    whole = whole and (divisor is None or not is_upper_bound(site, divisor))
     return _Upcast(node, device, target, wide, proven, divisor, whole=whole)
 
 
@@ -355,16 +357,16 @@ def _array_below(site: Site, node: cst.BaseExpression) -> cst.BaseExpression | N
     return None
 
 
-def _quotient(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
-    """The two sides of a division by a literal number."""
+def _quotient(site: Site, node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The two sides of a division by a literal number, or by the largest value of a byte under a name."""
     match node:
-        case cst.BinaryOperation(left=left, operator=cst.Divide(), right=cst.Integer() | cst.Float() as right):
-            return left, right
+        case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right):
+            return (left, right) if isinstance(right, (cst.Integer, cst.Float)) or _is_255(site, right) else None
     return None
 
 
 def _is_255(site: Site, node: cst.BaseExpression) -> bool:
-    return site.values.of(node).literal == _LARGEST_BYTE
+    return site.values.of(node).literal == _LARGEST_BYTE or is_upper_bound(site, node)
 
 
 def _divided_later(site: Site, call: cst.Call) -> bool:
