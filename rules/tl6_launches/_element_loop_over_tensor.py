@@ -13,6 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.finders import Finder
 from torchlint.facts.loops.elements import Elements
+from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import Word, function_names, method_names
@@ -139,6 +140,18 @@ def element_of(site: Site, node: cst.CSTNode) -> Value | None:
     """
     twin = site.expression(node)
     return site.fact(Elements).of(site.file, twin) if twin is not None else None
+
+
+def unknown_element_of(site: Site, node: cst.CSTNode) -> Value | None:
+    """Return a tensor where an expression is one of many elements of what is not known, in a file without NumPy.
+
+    For what has the method ``item``: ``kinds[i].item()`` where a loop counts ``i``.
+    """
+    twin = site.expression(node)
+    if not isinstance(twin, ast.Subscript) or any(name.partition(".")[0] == "numpy" for name in site.file.imports):
+        return None
+    whole = site.fact(Elements).collection(site.file, twin)
+    return TENSOR if whole is not None and whole.kind is Kind.UNKNOWN else None
 
 
 def row_of(site: Site, node: cst.CSTNode) -> Value | None:

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.models import function_names, last_names
 from torchlint.rule import Call, Device, Example, Fix, Found, Frequency, Input, Kind, Method, Report, Rule, Site, Value
 
-from ._element_loop_over_tensor import IndexReads, element_of, indexed_by, of_ended_text, row_of
+from ._element_loop_over_tensor import IndexReads, element_of, indexed_by, of_ended_text, row_of, unknown_element_of
 
 _NUMBERS = function_names("builtins", number=True)
 _SIZED = function_names("torch", makes=("filled", "random"))
@@ -105,15 +105,15 @@ class ElementLoopOverTensor(Rule):
             return
         for element in _reads(site, node):
             loops = site.loops.around(element)
-            found = _part_of(site, element) if loops and not loops[0].few else None
+            found = _part_of(site, node, element) if loops and not loops[0].few else None
             if found is not None and (_is_number(site, node) or found[1].device is not Device.CPU):
                 yield Report(node, _MESSAGE, _fix(site, node, *found))
                 return
 
 
-def _part_of(site: Site, element: cst.BaseExpression) -> tuple[cst.BaseExpression, Value] | None:
+def _part_of(site: Site, call: cst.Call, element: cst.BaseExpression) -> tuple[cst.BaseExpression, Value] | None:
     """The element of a tensor that an expression is or has a number of, ``row`` of ``row[0]``, with the tensor."""
-    tensor = element_of(site, element)
+    tensor = element_of(site, element) or (unknown_element_of(site, element) if _is_item(call) else None)
     while tensor is None and isinstance(element, cst.Subscript) and _is_constant(element):
         element = element.value
         tensor = element_of(site, element)
