@@ -32,7 +32,7 @@ from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import function_names, last_names
+from torchlint.models import Word, function_names, last_names
 from torchlint.rule import Kind, Value
 
 ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
@@ -41,6 +41,7 @@ _NO_GRAPH = frozenset({Kind.NDARRAY, Kind.SCALAR, Kind.ITEM, Kind.NUMBER, Kind.S
     *(Kind.DEVICE, Kind.DTYPE, Kind.ENV, Kind.OPTIMIZER)
 }
 _INTEGERS = last_names(dtype=("integer", "truth"))
+_OUTPUT = Word("output of a model")
 _PASSING = function_names("builtins", elements=True) | function_names("builtins", folds=True, number=False, graph=False)
 
 
@@ -247,7 +248,9 @@ class Graphs(Fact):
             return self._ask(facts, node.value)
         stores = self.sources.stores(facts, node)
         if not stores:
-            return Graph.NONE if self._is_buffer(source, node.attr) else Graph.OPEN
+            if self._is_buffer(source, node.attr):
+                return Graph.NONE
+            return Graph.OPEN if source.known or not _OUTPUT.fits(node.attr) else self._ask(facts, node.value)
         owners = self.sources.owners(facts, node)
         added = [part for cls in owners for part in self.networks.parts.additions.to(cls, node.attr)]
         return _joined([*(self._binding(s.scope.file, s.binding) for s in stores), *map(self._solver.ask, added)])

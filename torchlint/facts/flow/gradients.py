@@ -34,6 +34,7 @@ _PAIRS = last_names(indices=True)
 _SAME = last_names("builtins", elements="all")
 _FOLDED = last_names("builtins", folds=True, number=False, graph=False)
 _CONTAINERS = function_names("copy collections", elements="all")
+_EXCHANGED = function_names("accelerate.utils", exchanges="values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,8 @@ class GraphCarrier:
         last = name.rpartition(".")[2]
         if name in _CONTAINERS:
             return iter((spot.same(call),))
+        if name in _EXCHANGED:
+            return iter((Use.DETACHED,))
         if name.startswith("torch.autograd."):
             return iter((Use.BACKWARD,))
         if head in ("torch", "einops", "tensordict", "torchrl", "torchvision", "functorch"):
