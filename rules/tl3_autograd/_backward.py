@@ -13,6 +13,7 @@ from torchlint.facts.autograd.graphs import ENDING
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import children, parts_of, walk
 from torchlint.facts.dataflow.sources import Sources
@@ -30,6 +31,7 @@ _BACKWARD = names(autograd=("backward", "gradient"))
 _LOST = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED})
 _ELSEWHERE = _LOST | {Use.BACKWARD}
 _CARRIERS = frozenset({Kind.UNKNOWN, Kind.TENSOR, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
+_ENGINES = ("accelerator", "engine", "fabric")
 _MOST_CALLS_UP = 3
 
 
@@ -56,7 +58,7 @@ class Backwards(Fact):
     def kept_for_nothing(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether an ``x.backward(...)`` keeps its graph although no backward pass runs through it again.
 
-        ``torch.autograd.backward(x, ...)`` is one too.
+        ``torch.autograd.backward(x, ...)`` and ``engine.backward(x, ...)`` are such calls, too.
         """
         kept = [keyword.value for keyword in call.keywords if keyword.arg == "retain_graph"]
         if not isinstance(call.func, ast.Attribute) or not kept or False in self._literals.ends(facts, kept[0]):
@@ -67,10 +69,16 @@ class Backwards(Fact):
             if not call.args and not tensors:
                 return False
             root = call.args[0] if call.args else tensors[0]
+        elif len(call.args) == 1 and self._is_engine(facts, root):
+            root = call.args[0]
         try:
             return not self._again(facts, call, [root], 0)
         except _UnsureError:
             return False
+
+    def _is_engine(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an object whose ``backward`` is called is no tensor, but what trains a model, or the model in it."""
+        return last_name(node).endswith(_ENGINES) or self.autograd.graphs.is_module(facts, node)
 
     def _literal(self, spot: Spot) -> Iterator[Spot | bool]:
         """From an argument to where it is spelled out; ``False`` where it may be anything but true."""

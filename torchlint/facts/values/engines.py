@@ -10,6 +10,7 @@ from torchlint.facts.values.signatures import Of, argument, starred, table
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _PREPARED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.ENV})
+_SOME_MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 _WRAPPED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.LIST})
 
 
@@ -22,6 +23,7 @@ def wrapped(name: str, node: ast.Call, of: Of) -> Value | None:
     if name in known["functions"]:
         position, option = known["functions"][name]
         part = _part(argument(node, position, option), of)
+        part = part if part.known else _SOME_MODULE  # they take nothing else
         return _padded([part], known["parts"][name]) if name in known["parts"] else part
     func = node.func
     if not isinstance(func, ast.Attribute) or starred(node):
