@@ -9,7 +9,7 @@ from torchlint.facts.code.model import Binding
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.join import NDARRAY, TENSOR
-from torchlint.facts.values.operators import observes
+from torchlint.facts.values.operators import is_mask, observes
 from torchlint.facts.values.signatures import Of, table
 from torchlint.models import Word, protocols
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -35,8 +35,17 @@ def tokens(call: ast.Call, *, known: bool) -> Value:
     return _TOKENS if known or any(map(_TAKEN.fits, (first, *names))) else UNKNOWN
 
 
-def is_output(node: ast.expr, of: Of) -> bool:
-    """Return whether a pretrained model of a framework gives an object, whose first item is what it computes."""
+def picks_of_tensor(node: ast.Subscript, of: Of) -> bool:
+    """Return whether what is not known otherwise gives a tensor by an index.
+
+    A mask picks of a tensor, for nothing else takes one on a device, and the first item of what a model gives is one.
+    """
+    index = node.slice
+    return is_mask(index, of) or (isinstance(index, ast.Constant) and index.value == 0 and _is_output(node.value, of))
+
+
+def _is_output(node: ast.expr, of: Of) -> bool:
+    """Whether a pretrained model of a framework gives an object, whose first item is what it computes."""
     callee = of(node.func) if isinstance(node, ast.Call) else UNKNOWN
     return callee.kind is Kind.MODULE and any(map(protocols.makers, callee.name.split("|")))
 

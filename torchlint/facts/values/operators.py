@@ -287,6 +287,14 @@ def is_part_along_axes(node: ast.Subscript) -> bool:
     return isinstance(node.slice, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.slice.elts)
 
 
+def is_mask(index: ast.expr, of: Of) -> bool:
+    """Return whether an index is a tensor of truth values, which nothing but tensors take on a device."""
+    if isinstance(index, (ast.Slice, ast.Tuple, ast.Constant)):
+        return False
+    value = of(index)
+    return value.kind is Kind.TENSOR and value.dtype == "bool"
+
+
 def gathers(name: str, node: ast.Call) -> bool:
     """Return whether a method gives its argument as all processes have it: ``accelerator.gather_for_metrics(x)``."""
     outputs = table()["outputs"]

@@ -25,7 +25,7 @@ from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict, plain
 from torchlint.facts.values.displays import display, either_row, some_of
-from torchlint.facts.values.generated import encoded, is_input, is_output, of_rows, suggested_for
+from torchlint.facts.values.generated import encoded, is_input, of_rows, picks_of_tensor, suggested_for
 from torchlint.facts.values.join import (
     HOST,
     INT,
@@ -280,7 +280,7 @@ class Values(Fact):
             return NDARRAY
         if not source.known and isinstance(key, str):
             return self._ask.promised(facts, key)
-        if source == UNKNOWN and key == 0 and is_output(node.value, self._ask.knower(facts)):
+        if source == UNKNOWN and picks_of_tensor(node, self._ask.knower(facts)):
             return self._ask.guess(TENSOR)
         if isinstance(key, str) and is_typed_dict(self.project, source):
             return self._ask.attribute(source.name, key)
