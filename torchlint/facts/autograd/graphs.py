@@ -28,12 +28,13 @@ from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.dataflow.untaken import ALL_RUN, Untaken, UntakenArms
+from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.tested import is_no_tensor, names_asked
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import Word, function_names, last_names
-from torchlint.rule import Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 ENDING = last_names(graph="ends") | last_names("torch.Tensor torch", about=True)
 _MAKING = last_names("torch", makes=True)
@@ -250,7 +251,8 @@ class Graphs(Fact):
         if not stores:
             if self._is_buffer(source, node.attr):
                 return Graph.NONE
-            return Graph.OPEN if source.known or not _OUTPUT.fits(node.attr) else self._ask(facts, node.value)
+            named = not source.known and _OUTPUT.fits(node.attr) and self.values.guess(TENSOR, UNKNOWN).known
+            return self._ask(facts, node.value) if named else Graph.OPEN
         owners = self.sources.owners(facts, node)
         added = [part for cls in owners for part in self.networks.parts.additions.to(cls, node.attr)]
         return _joined([*(self._binding(s.scope.file, s.binding) for s in stores), *map(self._solver.ask, added)])
