@@ -42,7 +42,7 @@ _DEVICE_NAME = regex(r"_*(device|dev|dvc|torch_device|DEVICE)_*$")
 _TENSOR_ONLY = frozenset(
     """
     gather scatter scatter_add index_select expand_as permute clamp clamp_min clamp_max log_softmax logsumexp
-    masked_select addmm bmm index_add index_fill type_as detach_
+    masked_select addmm bmm index_add index_fill type_as detach_ mul
     """.split()
 )
 # Methods of tensors that count without an argument, as ``x.size(0)`` does with one.
