@@ -17,12 +17,15 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import UNKNOWN
+from torchlint.models import function_names
+from torchlint.rule import UNKNOWN, Kind
 from torchlint.rule.site import Site
 
 _CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
 _CONTEXT_MAKERS = frozenset({"contextmanager", "asynccontextmanager"})
 _MODAL = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "RReLU", "Transformer", "MultiheadAttention")
+_HOLDERS = function_names("torch.nn", holds="modules") | function_names(wraps="module")
+_NESTED = ("Module", "Transformer", "MultiheadAttention")
 _SWITCHES = frozenset(
     {"train", "eval", "requires_grad_", "super", "isinstance", "hasattr", "getattr", "values", "items"}
 )
@@ -89,6 +92,12 @@ class Switching(Fact):
             return True
         return any(part.rpartition(".")[2].startswith(_MODAL) for part in parts)
 
+    def is_layer(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether a module is one layer of torch, without others inside: to switch it sets one attribute."""
+        value = self.values.of(facts, node)
+        names = value.name.split("|") if value.kind is Kind.MODULE and not value.derived else [""]
+        return all(name.startswith("torch.nn.") and not _has_layers(name) for name in names)
+
     def _bodies(self, facts: FileFacts, call: ast.Call) -> Iterator[Scope]:
         """The functions that run when a context manager is entered and left."""
         name = self.project.qualified(facts, call.func) or ""
@@ -109,6 +118,10 @@ class Switching(Fact):
                 for part in walk(cls.node)
             )
         return self._readers
+
+
+def _has_layers(cls: str) -> bool:
+    return cls in _HOLDERS or cls.rpartition(".")[2].startswith(_NESTED)
 
 
 def _is_context(scope: Scope) -> bool:
@@ -149,6 +162,12 @@ def only_on_change(site: Site, call: cst.Call) -> bool:
     """Return whether a switch runs only where the mode is the other one."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(Switching).on_change(site.file, twin)
+
+
+def switches_layer(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether what is switched is one layer of torch, without others inside."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(Switching).is_layer(site.file, twin)
 
 
 def mode_matters(site: Site, node: cst.CSTNode) -> bool:

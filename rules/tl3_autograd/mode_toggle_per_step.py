@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
 
-from ._switching import hands_mode_on, mode_matters, only_on_change, sets_mode, switches_mode
+from ._switching import hands_mode_on, mode_matters, only_on_change, sets_mode, switches_layer, switches_mode
 
 _ADVICE = "set the mode once, before acting or learning, or not at all"
 
@@ -102,6 +102,7 @@ class ModeTogglePerStep(Rule):
                 if (
                     _is_switch(site, call, method)
                     and _is_module(site, module)
+                    and not switches_layer(site, module)
                     and not hands_mode_on(site)
                     and not only_on_change(site, call)
                 ):
@@ -119,6 +120,8 @@ def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Itera
             continue
         modules = [argument.value for argument in context.args]
         if any(site.values.of(module).kind is Kind.ENV for module in modules):
+            continue
+        if modules and all(switches_layer(site, module) for module in modules):
             continue
         known = all(_is_module(site, module) and not mode_matters(site, module) for module in modules)
         text = f"the context switches the mode of all submodules twice on every step; {_ADVICE}"
