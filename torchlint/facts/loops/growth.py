@@ -85,8 +85,8 @@ class Growth(Fact):
                 for binding in bound:
                     if isinstance(binding.stmt, ast.AugAssign):
                         yield binding.stmt.value
-                    elif isinstance(binding.value, ast.BinOp) and isinstance(binding.stmt, ast.Assign):
-                        yield from (binding.value.left, binding.value.right)
+                    elif isinstance(made := _element(binding.value), ast.BinOp) and isinstance(binding.stmt, ast.Assign):
+                        yield from (made.left, made.right)
             for items in scope.appends.values():
                 yield from (node for how, node in items if how in ("unknown", "sum") and _is_added(facts, node))
             for call in scope.calls:
@@ -100,9 +100,11 @@ class Growth(Fact):
     # sums -----------------------------------------------------------------------------------------------------------
 
     def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp, anew: bool) -> str:
-        """``total = total + x``."""
+        """``total = total + x``, also of each entry: ``totals = {k: totals[k] + x for k, x in parts.items()}``."""
         other = sum_.left if sum_.right is node else sum_.right
         stmt = facts.parent.get(sum_)
+        if isinstance(stmt, ast.DictComp) and isinstance(other, ast.Subscript) and alike(other.slice, stmt.key):
+            stmt, other = facts.parent.get(stmt), other.value
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1:
             return ""
         target = stmt.targets[0]
@@ -219,6 +221,11 @@ def _holder(facts: FileFacts, node: ast.expr) -> tuple[ast.expr, ast.AST | None]
     if isinstance(parent, ast.keyword):
         parent = facts.parent.get(parent)
     return node, parent
+
+
+def _element(node: ast.expr | None) -> ast.expr | None:
+    """The value of each entry that a comprehension of a dict makes, else the expression itself."""
+    return node.value if isinstance(node, ast.DictComp) else node
 
 
 def _is_added(facts: FileFacts, node: ast.expr) -> bool:
