@@ -150,8 +150,10 @@ class GraphKeptAlive(Rule):
         if (freed or place) and not (freed and learns):
             return  # the graph is wanted until a later backward()
         ends = site.flow.graph_uses(node)
-        if ends & (_LATER - {Use.PASSED} if given else _LATER) or (ends & _OPEN and not freed):
+        if ends & (_LATER - {Use.PASSED} if given else _LATER):
             return
+        if not freed and ends & (_OPEN - {Use.REPORTED} if learns else _OPEN):
+            return  # but a report of what updates were made comes too late for a backward pass
         text = _FREED if freed and kind is not Kind.INSTANCE else _LEARNING if learns else _WHOLE
         message = text.format(what=source(node), where=where)
         yield Report(node, message, _fix(site, node, known=not ends & _OPEN), level=Level.NOTE if freed else None)
