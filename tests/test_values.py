@@ -747,6 +747,26 @@ CLASSES = {
         "class A:\n    def __init__(self):\n        self.x = 1\n    def f(self):\n        show(self.x)",
         "Python number int",
     ),
+    "a sum of tensors that starts from a number": (
+        "class A:\n    def __init__(self):\n        self.x = 0\n    def g(self):\n"
+        "        self.x += torch.zeros(2).sum()\n    def f(self):\n        show(self.x)",
+        "tensor float32 cpu rank 0",
+    ),
+    "a mean of tensors that starts from a number": (
+        "class A:\n    def __init__(self):\n        self.x = 0.0\n    def g(self, y):\n"
+        "        self.x = 0.9 * self.x + torch.tensor(y)\n    def f(self):\n        show(self.x)",
+        "tensor cpu",
+    ),
+    "a sum of numbers": (
+        "class A:\n    def __init__(self):\n        self.x = 0\n    def g(self, y):\n        self.x += y.item()\n"
+        "    def f(self):\n        show(self.x)",
+        "Python number int",
+    ),
+    "a tensor to which tensors are added stays where it lies": (
+        "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\n    def g(self):\n"
+        "        self.x += torch.ones(1, device='cuda')\n    def f(self):\n        show(self.x)",
+        "tensor float32 cpu rank 1",
+    ),
     "set in several methods": (
         "class A:\n    def __init__(self):\n        self.x = None\n    def g(self):\n        self.x = torch.zeros(1)\n"
         "    def f(self):\n        show(self.x)",

@@ -9,13 +9,16 @@ from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.rule import Device, Fix, Kind, Site
 from torchlint.rule.build import expression, in_place_of, source
 
-from ._tensor_condition import Tests
+from ._tensor_condition import Sometimes, Tests
 
 
 def on_device(site: Site, node: cst.CSTNode) -> bool:
-    """Return whether an expression is a tensor that is not proven to be on the host."""
+    """Return whether an expression is a tensor, at least on some ways, that is not proven to be on the host."""
     value = site.values.of(node)
-    return value.kind is Kind.TENSOR and value.device is not Device.CPU
+    if value.kind is not Kind.TENSOR:
+        twin = site.expression(node) if not value.known else None
+        return twin is not None and site.fact(Sometimes).of(site.file, twin)
+    return value.device is not Device.CPU
 
 
 def reads_somewhere(site: Site, node: cst.CSTNode) -> bool:

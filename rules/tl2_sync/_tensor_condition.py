@@ -15,20 +15,48 @@ from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.signatures import rules
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Kind
+from torchlint.rule import Device, Kind
 
 _TESTING = frozenset({"bool", "reduce_bool"})
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
 @dataclass(eq=False, slots=True)
+class Sometimes(Fact):
+    """Answers which names are a number on some ways and a tensor off the host on the others.
+
+    ``at = size - 1``, or ``at = found[0]``. Their truth waits for the device where they are the tensor.
+    """
+
+    project: Project
+    values: Values
+
+    def of(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether an expression is such a name, or compares one with numbers."""
+        if isinstance(node, ast.Compare) and all(isinstance(op, _ORDERS) for op in node.ops):
+            sides = [node.left, *node.comparators]
+            others = [side for side in sides if not self.of(facts, side)]
+            return len(others) < len(sides) and all(self.values.of(facts, o).kind is Kind.NUMBER for o in others)
+        if not isinstance(node, ast.Name) or self.values.of(facts, node).known:
+            return False
+        bindings = self.project.reaching(facts, node).bindings
+        if len(bindings) < 2 or any(each.how is not Bind.ASSIGN or each.path or not each.value for each in bindings):
+            return False
+        found = [self.values.of(facts, each.value) for each in bindings if each.value is not None]
+        kinds = {value.kind for value in found}
+        away = all(value.device is not Device.CPU for value in found if value.kind is Kind.TENSOR)
+        return kinds == {Kind.NUMBER, Kind.TENSOR} and away
+
+
+@dataclass(eq=False, slots=True)
 class Truths(Finder):
-    """Finds expressions that Python asks for their truth and that are proven tensors; ``x in t`` with such a ``t`` too.
+    """Finds expressions that Python asks for their truth and that are tensors; ``x in t`` with such a ``t`` too.
 
     Tests of statements, conditional expressions and comprehensions, operands of ``and``, ``or`` and ``not``.
     """
 
     values: Values
+    sometimes: Sometimes
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """Yield the expressions."""
@@ -38,7 +66,7 @@ class Truths(Finder):
         """Whether a tensor has to be read for the truth of an expression: its own, or a search in it."""
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
             test = test.comparators[0]
-        return self.values.of(file, test).kind is Kind.TENSOR
+        return self.values.of(file, test).kind is Kind.TENSOR or self.sometimes.of(file, test)
 
 
 @dataclass(eq=False, slots=True)

@@ -10,7 +10,7 @@ from itertools import islice
 from torchlint.facts.code.callers import Caller, methods, registered, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.tree import receiver_of
+from torchlint.facts.code.tree import receiver_of, walk
 from torchlint.facts.values import options, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
@@ -19,7 +19,7 @@ from torchlint.facts.values.constructors import builds_on_base, replaces, runs_b
 from torchlint.facts.values.containers import displayed
 from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.data_fields import DataFields
-from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, tuple_of
+from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, summed, tuple_of
 from torchlint.facts.values.narrowed import Narrowed
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
@@ -142,12 +142,31 @@ class Attributes:
         """
         moved = [store for store in stores if _moves(store, name)]
         if not moved:
-            return join(self._stored(cls, store) for store in stores)
+            return join(self._summed(cls, name, stores))
         made = join(self._stored(cls, store) for store in stores if store not in moved)
         whole = join((made, *(self._stored(cls, store) for store in moved)))
         if made is None or made.kind is not Kind.MODULE or whole is None:
             return whole
         return replace(made, device=whole.device)
+
+    def _summed(self, cls: str, name: str, stores: Sequence[AttributeStore]) -> list[Value | None]:
+        """What is assigned to an attribute; a sum that starts from a number, and that tensors are added to, is one.
+
+        ``self.total = 0`` and ``self.total += loss``, ``self.mean = 0.9 * self.mean + 0.1 * loss``.
+        """
+        values = [self._stored(cls, store) for store in stores]
+        sums: list[Value | None] = []
+        for store, value in zip(stores, values, strict=True):
+            match store.binding.stmt:
+                case ast.AugAssign(op=ast.Add() | ast.Sub(), value=added):
+                    sums.append(self.ask.value(store.scope.file, added))
+                case ast.Assign(value=made) if _reads(made, name):
+                    sums.append(value)
+        plain = {value.kind for value in values if value is not None} - {Kind.TENSOR}
+        if plain != {Kind.NUMBER}:
+            return values
+        tensors = [each for each in sums if each is not None and each.kind is Kind.TENSOR]
+        return summed([*values, *tensors], tensors)
 
     def _declared(self, stores: Iterable[AttributeStore]) -> Value:
         """What the annotations of an attribute promise: ``self.net: Policy``, with what a file of settings makes."""
@@ -324,6 +343,11 @@ def _of_modules(held: Value) -> Value:
     if held.kind is Kind.DICT and held.items:
         return replace(held, items=tuple(item if item.known else _MODULE for item in held.items))
     return dict_of(_MODULE)
+
+
+def _reads(value: ast.expr, attr: str) -> bool:
+    """Whether an expression reads an attribute of a name: of the object to which it is assigned again."""
+    return any(isinstance(part, ast.Attribute) and part.attr == attr for part in walk(value))
 
 
 def _own_part(call: ast.expr, method: Scope, asked: str) -> str:
