@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Method, Report, Rule, Site
 
-from ._module_moved_per_call import made_before
+from ._module_moved_per_call import is_elsewhere, made_before
 
 _SOURCE = """\
 import torch
@@ -37,7 +37,7 @@ class ModuleMovedPerCall(Rule):
 
     ## What it does
     Finds `.to(...)`, `.cuda()` and `.cpu()` of modules that run once per environment step or more often, where the
-    module was there before.
+    module was there before, and no test asked its parameters for their device.
 
     ## Why is this slow
     A move visits every parameter and buffer of every submodule, also when all are on the device already. For a small
@@ -99,6 +99,7 @@ class ModuleMovedPerCall(Rule):
                     method.value in self.trigger.names
                     and site.values.of(module).kind is Kind.MODULE
                     and made_before(site, module)
+                    and not is_elsewhere(site, call)
                 ):
                     yield Report(
                         call,
