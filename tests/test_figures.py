@@ -12,6 +12,7 @@ from torchlint.bench.result import size_of
 from torchlint.engine.figures import counted
 from torchlint.engine.rules import load_rules
 from torchlint.rule import Counts, Example, Rule
+from torchlint.testing.linting import found
 
 DATA = json.loads(importlib.resources.files("torchlint.rules").joinpath("figures.json").read_text(encoding="utf-8"))
 ROWS = [pytest.param(row, id=f"{row['code']}-{row['example']}-{row['device']}") for row in DATA["figures"]]
@@ -83,6 +84,26 @@ def test_counts_are_those_of_today(rule: type[Rule], example: Example) -> None:
     else:
         assert row is not None
         assert [Counts(**row["before"]), Counts(**row["after"])] == list(found)
+
+
+ALLOCATING = [
+    pytest.param(rule, example, id=f"{rule.code}-{example.name}")
+    for rule, example in EXAMPLES
+    if rule.code.startswith("TL4")
+]
+
+
+@pytest.mark.parametrize(("rule", "example"), ALLOCATING)
+def test_what_is_built_again_claims_a_wait_or_a_copy_where_its_figure_counts_one(
+    rule: type[Rule], example: Example
+) -> None:
+    for finding in found(example.source, [rule.code], []):
+        claims = {"waits": r"\bwaits\b|GPU sync", "copies": r"\bcopied to the device|\bcopies the same number"}
+        claimed = {event for event, words in claims.items() if re.search(words, finding.message)}
+        for name in finding.figures:
+            row = COUNTS.get((rule.code, name or rule.examples[0].name))
+            saved = {event for event in claims if row is not None and row["before"][event] > row["after"][event]}
+            assert claimed <= saved, (finding.message, name)
 
 
 def test_a_rule_whose_gain_is_on_an_accelerator_has_counts_or_says_why_not() -> None:

@@ -7,7 +7,21 @@ from collections.abc import Container, Iterator, Mapping
 
 from torchlint import cst
 from torchlint.models import function_names
-from torchlint.rule import Call, Change, Device, Example, Fix, Frequency, Input, Kind, Level, Report, Rule, Site
+from torchlint.rule import (
+    Call,
+    Change,
+    Device,
+    Example,
+    Fix,
+    Frequency,
+    Input,
+    Kind,
+    Level,
+    Method,
+    Report,
+    Rule,
+    Site,
+)
 from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
 
 from ._beside import beside_module
@@ -28,6 +42,8 @@ _OF_A_TABLE: Mapping[str, Container[str]] = {
     "torch.triu": frozenset({"torch.ones", "torch.full"}),
     "torch.nn.functional.one_hot": COPIES | _RANGES,
 }
+# Makes a tensor of data where another one lies: ``x.new_tensor([1, 0])``.
+_BESIDE = "new_tensor"
 _PLACEMENT = frozenset({"dtype", "device", "layout", "pin_memory"})
 _NAMES = {
     "arange": "indices",
@@ -114,13 +130,17 @@ def _number(name: str, expression: str, number: str) -> Example:
     )
 
 
+_TABLE = "torch.tensor([1.0, 0.5, 0.25, 2.0], device=self.device)"
+_COPIED = _NUMBER.format(expression=f"values * {_TABLE}")
+
+
 class ConstantRebuiltPerCall(Rule):
     """A tensor with the same values is built again on every call.
 
     ## What it does
     Finds `torch.tensor`, `linspace`, `arange`, `eye`, triangular masks and one-hot tables in hot code whose arguments
-    are all literals or settings, so that every call builds the same tensor; and tensors of such arrays
-    (`torch.from_numpy(np.array([0.1, 0.9]))`).
+    are all literals or settings, so that every call builds the same tensor; tensors of such arrays
+    (`torch.from_numpy(np.array([0.1, 0.9]))`), and such tensors beside one on a device (`x.new_tensor([1, 0])`).
 
     ## Why is this slow
     Building a small tensor costs about as much as an operation of a small network does. `torch.tensor(..., device=)`
@@ -158,8 +178,8 @@ class ConstantRebuiltPerCall(Rule):
     Where the tensor is written into, or where a few microseconds do not matter.
 
     ## Measured
-    The figures below compare a network head that builds its constant with one that keeps it, and a bound that is copied
-    with one that is filled in.
+    The figures below compare a network head that builds its constant with one that keeps it, numbers that are copied
+    with numbers that are filled in, and a table that is copied with one that is kept.
 
     ## References
     - PyTorch documentation, `torch.nn.Module.register_buffer`.
@@ -169,7 +189,7 @@ class ConstantRebuiltPerCall(Rule):
     name = "constant-rebuilt-per-call"
     summary = "a tensor with the same values is built on every call"
     level = Level.NOTE
-    trigger = Call(*COPIES, *_RANGES, *_OF_A_TABLE.keys())
+    trigger = Call(*COPIES, *_RANGES, *_OF_A_TABLE.keys()) | Method(_BESIDE)
     least = Frequency.UPDATE
     yields_to = ("TL209", "TL102")
     fixable = True
@@ -185,6 +205,17 @@ class ConstantRebuiltPerCall(Rule):
         ),
         _number("floor-64", "torch.maximum(values, {})", "-1.0, device=self.device"),
         _number("offset-64", "values + {}", "0.5"),
+        Example(
+            name="weights-64x4",
+            source=_COPIED,
+            fixed=_COPIED.replace(_TABLE, "self.weights").replace(
+                "torch.device(device)\n", f"torch.device(device)\n        self.weights = {_TABLE}\n"
+            ),
+            setup="agent = Agent(device)\nvalues = values.to(device)",
+            workload="agent.shaped(values)",
+            inputs=(Input("values", Kind.TENSOR, (64, 4)),),
+            by_hand=True,
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -195,22 +226,20 @@ class ConstantRebuiltPerCall(Rule):
         if site.compiling.inside() or site.compiling.scripted():
             return
         name = site.names.of(node.func) or ""
-        copied = name in COPIES and _goes_to_device(site, node)
+        copied = _goes_beside(site, node) or (name in COPIES and _goes_to_device(site, node))
         fill = filled(site, node)
         changed = site.values.is_mutated(node)
         level = Level.WARNING if copied else None
-        waits = " and waits for the copy" if copied else ""
-        better = "fills it on the device" if copied else "needs no copy"
         if fill is not None and _is_empty(node):
             yield Report(node, _EMPTY.format(name=name, better=fill.text), _fill(node, fill), figure="offset-64")
         elif fill is not None and (copied or not changed):
-            message = f"`{name}` copies the same number on every call{waits}; `{fill.text}` {better}"
+            message = (_FILLED if copied else _READ).format(name=name, better=fill.text)
             yield Report(node, message, _fill(node, fill), level=level, figure="floor-64" if copied else "offset-64")
-        elif changed or (name not in _RANGES and is_accumulated(site, node)):
+        elif changed or (name not in _RANGES and is_accumulated(site, node)) or not (name or copied):
             return
         elif copied:
             message = "the same constant is copied to the device on every call, a GPU sync each; keep it in a buffer"
-            yield Report(node, message, _fix(site, node), level=level, figure="51-atoms")
+            yield Report(node, message, _fix(site, node), level=level, figure="weights-64x4")
         else:
             fix = _fix(site, node)
             # A buffer follows its module: what is made without a device may be needed on the host.
@@ -219,6 +248,8 @@ class ConstantRebuiltPerCall(Rule):
             yield Report(node, message, fix, figure="51-atoms")
 
 
+_FILLED = "`{name}` copies the same number on every call and waits for the copy; `{better}` fills it on the device"
+_READ = "`{name}` reads the same number as data on every call; `{better}` only fills it in"
 _EMPTY = "`{name}` makes an empty tensor on the host first, on every call; `{better}` makes it where it belongs"
 
 
@@ -239,7 +270,7 @@ def _fix(site: Site, call: cst.Call) -> Fix | None:
     """The constant as a buffer of the module; ``None`` where it cannot be built in ``__init__``."""
     name = _buffer_name(site, call)
     attribute = free_attribute(site, name) if name is not None else None
-    built = _built_once(site, call)
+    built = _built_once(site, call) if site.names.of(call.func) else None
     if attribute is None or built is None:
         return None
     this, _, found = attribute.partition(".")
@@ -312,7 +343,8 @@ def _is_constant(site: Site, call: cst.Call) -> bool:
     name = site.names.of(call.func) or ""
     if (table := _table(site, call, name)) is not None:
         return _has_constant_arguments(site, table) and _has_constant_arguments(site, call, besides=table)
-    return name in COPIES | _RANGES and _has_constant_arguments(site, call)
+    made = name in COPIES | _RANGES or _tensor_beside(site, call) is not None
+    return made and _has_constant_arguments(site, call)
 
 
 def _table(site: Site, call: cst.Call, name: str) -> cst.Call | None:
@@ -347,6 +379,21 @@ def _is_part(site: Site, call: cst.Call) -> bool:
     """Whether a call is an argument of a bigger constant, which is reported instead."""
     outer = site.parent(call)
     return isinstance(outer, cst.Call) and _is_constant(site, outer)
+
+
+def _tensor_beside(site: Site, call: cst.Call) -> cst.BaseExpression | None:
+    """The tensor beside which a call makes one of data."""
+    match call.func:
+        case cst.Attribute(value=tensor, attr=cst.Name(value=name)) if name == _BESIDE:
+            return tensor if site.values.of(tensor).kind is Kind.TENSOR else None
+    return None
+
+
+def _goes_beside(site: Site, call: cst.Call) -> bool:
+    """Whether a call makes its tensor where another one lies that is not proven to be on the host."""
+    tensor = _tensor_beside(site, call)
+    here = tensor is None or keyword_of(call, "device") is not None or not site.device.may_be_cuda()
+    return not here and tensor is not None and site.values.of(tensor).device is not Device.CPU
 
 
 def _goes_to_device(site: Site, call: cst.Call) -> bool:
