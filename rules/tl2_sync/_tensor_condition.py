@@ -66,6 +66,8 @@ class Truths(Finder):
         """Whether a tensor has to be read for the truth of an expression: its own, or a search in it."""
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn)):
             test = test.comparators[0]
+        if isinstance(test, ast.Attribute) and test.attr == "grad":
+            return False  # asks whether there is one: of a parameter of many numbers it raises, and nothing waits
         return self.values.of(file, test).kind is Kind.TENSOR or self.sometimes.of(file, test)
 
 
