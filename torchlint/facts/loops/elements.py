@@ -27,9 +27,9 @@ _KEEPING = frozenset(
 )
 _BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "max", "min", "len", "abs", "range"))
 _FUNCTIONS = frozenset(
-    f"torch.{name}"
-    for name in ("where", "max", "min", "maximum", "minimum", "clamp", "exp", "log", "abs", "zeros_like")
+    f"torch.{name}" for name in ("where", "max", "min", "maximum", "minimum", "clamp", "exp", "log", "abs")
 )
+_FILLING = function_names("torch", makes="filled")
 _JOINING = function_names("torch", joins="parts")
 _SUMMING = frozenset({"sum", "cumsum", "prod"})
 
@@ -283,7 +283,7 @@ class Elements(Fact):
     def _is_arithmetic(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call computes with elements or keeps them: it runs no network and no code of the project."""
         name = self.project.qualified(facts, call.func)
-        if name is not None and (name in _BUILTINS or name in _FUNCTIONS):
+        if name is not None and (name in _BUILTINS or name in _FUNCTIONS or name in _FILLING):
             return True
         func = call.func
         return (
