@@ -39,10 +39,7 @@ class Sometimes(Fact):
             return len(others) < len(sides) and all(self.values.of(facts, o).kind is Kind.NUMBER for o in others)
         if not isinstance(node, ast.Name) or self.values.of(facts, node).known:
             return False
-        bindings = self.project.reaching(facts, node).bindings
-        if len(bindings) < 2 or any(each.how is not Bind.ASSIGN or each.path or not each.value for each in bindings):
-            return False
-        found = [self.values.of(facts, each.value) for each in bindings if each.value is not None]
+        found = [self.values.of(facts, value) for value in self.project.reaching(facts, node).values]
         kinds = {value.kind for value in found}
         away = all(value.device is not Device.CPU for value in found if value.kind is Kind.TENSOR)
         return kinds == {Kind.NUMBER, Kind.TENSOR} and away
