@@ -67,7 +67,8 @@ class FreshInfTensor(Rule):
     """A number is wrapped in a tensor only to be an argument of `torch.where`.
 
     ## What it does
-    Finds `torch.where(mask, x, torch.tensor(float("-inf")))`, with finite numbers and on either side as well.
+    Finds `torch.where(mask, x, torch.tensor(float("-inf")))`, with finite numbers and on either side as well, also with
+    a number that is not always the same (`torch.tensor(length)`).
 
     ## Why is this slow
     Each call allocates a tensor for one number; with `device=` of an accelerator it is also copied there while the
@@ -144,13 +145,31 @@ class FreshInfTensor(Rule):
             return
         for side, opposite in ((other, chosen), (chosen, other)):
             fresh = _fresh(site, side)
-            if fresh is not None and site.values.of(opposite).kind is not Kind.NUMBER:
-                fix = None if site.compiling.scripted() else _fix(site, fresh, opposite)
-                yield Report(call, _MESSAGE, fix, figure=tuple(example.name for example in self.examples))
-                return
+            if (fresh is None and not _holds_number(site, side)) or site.values.of(opposite).kind is Kind.NUMBER:
+                continue
+            fix = None if fresh is None or site.compiling.scripted() else _fix(site, fresh, opposite)
+            message = _NUMBER if fresh is None else _MESSAGE
+            yield Report(call, message, fix, figure=tuple(example.name for example in self.examples))
+            return
 
 
 _MESSAGE = "torch.where(...) gets a new constant tensor on each call: pass the number itself"
+
+_NUMBER = "torch.where(...) gets a number in a new tensor on each call: pass the number itself"
+
+
+def _holds_number(site: Site, side: cst.BaseExpression) -> bool:
+    """Whether one side of the call is a Python number that is made a tensor on the spot: ``torch.tensor(length)``."""
+    call = _constructor(site, side)
+    if call is None or not site.calls.is_plain(call) or not _is_plain(call):
+        return False
+    given = site.calls.argument(call, 0, "data")
+    return given is not None and site.values.of(given).kind is Kind.NUMBER
+
+
+def _is_plain(call: cst.Call) -> bool:
+    """Whether nothing but a dtype and a device is said of a new tensor."""
+    return {arg.keyword.value for arg in call.args if arg.keyword is not None} <= {"data", "dtype", "device"}
 
 
 def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
@@ -160,8 +179,7 @@ def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
         return None
     literal = site.calls.argument(call, 0, "data")
     number = None if literal is None else _number(site, literal)
-    words = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-    if literal is None or number is None or not words <= {"data", "dtype", "device"}:
+    if literal is None or number is None or not _is_plain(call):
         return None
     links = site.calls.chain(call)
     steps = [step for step in (conversion(site, link, "torch") for link in links) if step is not None]
