@@ -159,12 +159,17 @@ _NUMBER = "torch.where(...) gets a number in a new tensor on each call: pass the
 
 
 def _holds_number(site: Site, side: cst.BaseExpression) -> bool:
-    """Whether one side of the call is a Python number that is made a tensor on the spot: ``torch.tensor(length)``."""
+    """Whether one side of the call is a Python number that is made a tensor on the spot: ``torch.tensor(length)``.
+
+    A number that is always the same is another rule's, which has a fix for it.
+    """
     call = _constructor(site, side)
     if call is None or not site.calls.is_plain(call) or not _is_plain(call):
         return False
     given = site.calls.argument(call, 0, "data")
-    return given is not None and site.values.of(given).kind is Kind.NUMBER
+    if given is None or site.values.is_constant(given):
+        return False
+    return site.values.of(given).kind is Kind.NUMBER
 
 
 def _is_plain(call: cst.Call) -> bool:
