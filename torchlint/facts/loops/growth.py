@@ -85,7 +85,9 @@ class Growth(Fact):
                 for binding in bound:
                     if isinstance(binding.stmt, ast.AugAssign):
                         yield binding.stmt.value
-                    elif isinstance(made := _element(binding.value), ast.BinOp) and isinstance(binding.stmt, ast.Assign):
+                    elif isinstance(binding.stmt, ast.Assign) and isinstance(
+                        made := _element(binding.value), ast.BinOp
+                    ):
                         yield from (made.left, made.right)
             for items in scope.appends.values():
                 yield from (node for how, node in items if how in ("unknown", "sum") and _is_added(facts, node))
