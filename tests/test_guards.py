@@ -57,6 +57,7 @@ BODIES = {
         "if n > due:\n{}\ndue += k",
         "if due <= n and x:\ndue = n + 500\n{}",
         "if n >= self.due:\nself.due = self.due + self.k\n{}",
+        "if self.next_pause_step == n:\n{}",
     ),
     "first call": (
         "if self.table is None:\n{}",
@@ -69,6 +70,8 @@ BODIES = {
         "if self.max_len is None or n > self.max_len:\nself.max_len = n\n{}",
         "if n > self.max_len or k != self.base:\nself.max_len = n\nself.base = k\n{}",
         "if n > self.size or self.table is None or self.table.dtype != k:\nself.table = {}\nself.size = n",
+        "if self.next_save_step == state.global_step or state.global_step == 0:\n{}",
+        "if state_steps[0] == 0:\n{}",
         "first = self.fresh[k]\nif first:\n{}\n<self.fresh[k] = False",
     ),
     "broken number": ("if torch.isnan(x).any():\n{}", "if not torch.isfinite(x).all():\n{}"),

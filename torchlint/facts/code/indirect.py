@@ -144,11 +144,10 @@ class _CalleeFinder:
 
     def _drawn_from_each(self, facts: FileFacts, drawn: ast.expr) -> None:
         """Generators of which a loop draws one item each: as often as the loop itself runs, each of them."""
-        for binding in self.project.reaching(facts, drawn).bindings:
-            if binding.how is Bind.ELEMENT and not binding.path and binding.value is not None:
-                for made in self._made_for_each(facts, binding.value):
-                    yielding = [scope for scope in self.graph.callees.get(made, ()) if scope.yields]
-                    self.graph.run(facts, binding.value, yielding, How.ITEMS)
+        binding = self.project.reaching(facts, drawn).only
+        if binding is not None and binding.how is Bind.ELEMENT and binding.value is not None and not binding.path:
+            for made in self._made_for_each(facts, binding.value):
+                self._drawn(facts, made, binding.value)
 
     def _made_for_each(self, facts: FileFacts, source: ast.expr) -> Iterator[ast.Call]:
         """The calls that make the elements of what a loop goes over: ``f(x)`` of ``[f(x) for x in data]``."""

@@ -61,6 +61,7 @@ from torchlint.facts.hotness.emptiness import refills
 from torchlint.facts.hotness.evaluation import begins_episode, evaluates
 from torchlint.facts.hotness.intervals import (
     is_between_intervals,
+    is_first_step,
     is_interval,
     is_last,
     is_modulo,
@@ -138,8 +139,9 @@ _ONCE, _EPISODE = Frequency.ONCE, Frequency.EPISODE
 FIRST_CALL = Guard(
     "first call",
     _ONCE,
-    "a test for what is made once and kept",
+    "a test for what is made once and kept, or for the first step of all: `global_step == 0`",
     tests=(
+        _when(is_first_step),
         Test(is_first_call),
         Test(is_filled, truth=False),
         _when(lambda test: is_not(test, is_there)),

@@ -19,6 +19,8 @@ _START = Word("start")
 _EVERY = Word("interval")
 _ACCUMULATED = Word("accumulation of gradients")
 _PROCESS = Word("number of a process")
+_ALL_STEPS = Word("count of all steps")
+_NEXT = Word("step that is due next")
 
 # Where the number of the round is in what a call gives, and calls that only show how far it has come.
 _COUNTING = {"range": (), "trange": (), "enumerate": (0,)}
@@ -73,10 +75,25 @@ def is_interval(test: ast.expr) -> bool:
             return True  # steps_since_save >= 1000
         if isinstance(op, ast.Eq) and _is_elapsed(test.left, _START):
             return True
+        if isinstance(op, ast.Eq) and any(map(_is_due_next, (test.left, test.comparators[0]))):
+            return True
         if isinstance(test.comparators[0], ast.Constant) and isinstance(test.comparators[0].value, str):
             return False  # a kind of event that has this name
         words = [word for word in names_in(test) if _EVERY.fits(word) and not _BEGINNING.search(word)]
         return bool(words) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Lt, ast.LtE))
+    return False
+
+
+def _is_due_next(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and _NEXT.fits(_last(node))
+
+
+def is_first_step(test: ast.expr) -> bool:
+    """Return whether a test is for the first step of all: ``state.global_step == 0``, ``state_steps[0] == 0``."""
+    match test:
+        case ast.Compare(left=count, ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+            count = count.value if isinstance(count, ast.Subscript) else count
+            return isinstance(count, (ast.Name, ast.Attribute)) and _ALL_STEPS.fits(_last(count))
     return False
 
 

@@ -427,12 +427,12 @@ class Places:
         return self.flags.bound(facts, test, truth) if asks or not updating else None
 
     def _yielding_loops(self, scope: Scope) -> frozenset[ast.AST]:
-        """The loops of a generator that yield each time around."""
-        found = self._yielding.get(scope)
-        if found is None:
-            loops = (enclosing_loop(scope.file, node, scope) for node in scope.yields)
-            found = self._yielding[scope] = frozenset(loop for loop in loops if loop is not None)
-        return found
+        """The loops of a generator that yield each time around; one around roots may not yield in a branch."""
+        if scope not in self._yielding:
+            loops = ((enclosing_loop(scope.file, node, scope), scope.file.statement(node)) for node in scope.yields)
+            inner = ((loop, stmt in getattr(loop, "body", ())) for loop, stmt in loops if loop is not None)
+            self._yielding[scope] = frozenset(loop for loop, each in inner if each or loop not in self.roots.episodes)
+        return self._yielding[scope]
 
 
 def _yields_beside(facts: FileFacts, scope: Scope, branching: ast.AST, child: ast.AST) -> bool:
