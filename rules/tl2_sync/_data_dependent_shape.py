@@ -9,11 +9,12 @@ from torchlint import cst
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.nesting import around
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import names_in, walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_indices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import Word
 from torchlint.rule import Kind, Site, Value
 
 # Torch takes bytes that index for a mask, as it did before it had truth values.
@@ -46,15 +47,16 @@ def masks_of(site: Site, node: cst.Subscript) -> list[Value]:
     return site.fact(Masks).of(site.file, twin) if isinstance(twin, ast.Subscript) else []
 
 
+_EXPERT = Word("expert")
 _DEEPEST = 3
 """Through how many names is followed what a mask or a network is made of."""
 
 
 def routes_rows(site: Site) -> bool:
-    """Return whether a loop selects the rows that one of its networks takes: those of one expert of many.
+    """Return whether a loop selects the rows that one of its networks takes, where these are called experts.
 
-    ``for i, expert in enumerate(experts): out[expert_of == i] = expert(x[expert_of == i])``: each network on all rows
-    would cost as many times as much as there are networks.
+    ``for i, expert in enumerate(experts): out[expert_of == i] = expert(x[expert_of == i])``: all experts on all rows
+    would cost as many times as much as there are of them. The members of a small ensemble may as well take all rows.
     """
     facts, node = site.file, site.twin
     if not isinstance(node, (ast.Subscript, ast.Call)):
@@ -75,16 +77,17 @@ def _calls(loop: ast.For) -> Iterator[ast.Call]:
 def _is_chosen(site: Site, call: ast.Call, turn: set[str]) -> bool:
     """Whether a call is one of a network that a round of a loop chooses: ``expert(x)``, ``self.experts[i](x)``."""
     func = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "forward" else call.func
+    made: ast.expr = func
     match func:
         case ast.Subscript(slice=index):
             chosen = _is_made_of(site, index, turn, 0)
         case ast.Name(id=name):
-            made = site.fact(Project).reaching(site.file, func).value
-            taken = isinstance(made, ast.Subscript) and _is_made_of(site, made.slice, turn, 0)
-            chosen = name in turn or taken
+            made = site.fact(Project).reaching(site.file, func).value or func
+            chosen = name in turn or (isinstance(made, ast.Subscript) and _is_made_of(site, made.slice, turn, 0))
         case _:
             return False
-    return chosen and site.fact(Values).of(site.file, func).kind in (Kind.MODULE, Kind.UNKNOWN)
+    called = any(_EXPERT.fits(name) for name in (*names_in(func), *names_in(made)))
+    return chosen and called and site.fact(Values).of(site.file, func).kind in (Kind.MODULE, Kind.UNKNOWN)
 
 
 def _is_made_of(site: Site, node: ast.expr, names: set[str], depth: int) -> bool:

@@ -130,7 +130,7 @@ class DataDependentShape(Rule):
     Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,
     `nonzero`, `unique`, `masked_select`, `repeat_interleave` with a tensor of counts and without `output_size`, reading
     `x[mask]`, and assigning a tensor to `x[mask]`. Indices and selected elements that code outside of the project takes
-    are left alone: a simulator may know no mask. So are the rows that a loop selects for one of many networks.
+    are left alone: a simulator may know no mask. So are the rows that a loop selects for one of many experts.
 
     ## Why is this slow
     The result cannot be allocated before the number of selected elements is known on the host, so Python waits for
