@@ -1159,7 +1159,8 @@ class Late(Base):
         ("self.net = self.net.eval()", "unknown()", "module Player"),
         ("self.net = self.net.to(device='cuda')", "Judge()", "module Player"),
         ("self.net = self.other.eval()", "Judge()", "unknown"),
-        ("self.net = wrapped(self.net)", "Judge()", "unknown"),
+        ("self.net = wrapped(self.net)", "Judge()", "module Judge|Player"),
+        ("self.net = wrapped(self.other)", "Judge()", "unknown"),
         ("self.net = Judge().eval()", "Judge()", "module Judge|Player"),
     ],
 )
@@ -1409,7 +1410,7 @@ WRAPPED = {
     "model, optimizer, *_ = self.booster.boost(net, optimizer)\n    show(model)": "module code.Net",
     "show(peft.get_peft_model(net, config))": "module code.Net",
     "show(peft.prepare_model_for_kbit_training(model=net))": "module code.Net",
-    "show(peft.get_peft_model(args, config))": "unknown",
+    "show(peft.get_peft_model(args, config))": "module torch.nn.Module",
     "show(peft.count(net))": "unknown",
     "show(kitchen.prepare(net))": "unknown",
     "show(with_adapters(net, 4))": "module code.Net",

@@ -141,10 +141,10 @@ class CallValues:
             return moved if moved is None or moved.kind is Kind.INSTANCE else UNKNOWN
         if name == "builtins.map" and len(node.args) == 2:
             return self._mapped(facts, node.args[0])
-        found = self._by_what_it_calls(facts, node, name)
-        if found == UNKNOWN and name not in project.classes:
+        result = self._by_what_it_calls(facts, node, name)
+        if result == UNKNOWN and name not in project.classes:
             return self.ask.guess(engines.renewed(node, facts.parent.get(node), self.ask.knower(facts)))
-        return found
+        return result
 
     def _by_what_it_calls(self, facts: FileFacts, node: ast.Call, name: str | None) -> Value | None:
         """The value of a call of a function of a library or of the project, of a class, or of a method."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable
 
+from torchlint.facts.code.alike import alike
 from torchlint.facts.values.join import tuple_of
 from torchlint.facts.values.signatures import Of, argument, starred, table
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -45,7 +46,7 @@ def renewed(node: ast.Call, stmt: ast.AST | None, of: Of) -> Value:
     """
     if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or starred(node):
         return UNKNOWN
-    given = {ast.dump(part): part for part in node.args if isinstance(part, (ast.Name, ast.Attribute))}
+    given = [part for part in node.args if isinstance(part, (ast.Name, ast.Attribute))]
     target = stmt.targets[0]
     if isinstance(target, ast.Tuple):
         parts = [_prepared(given, part, of) for part in target.elts]
@@ -53,9 +54,9 @@ def renewed(node: ast.Call, stmt: ast.AST | None, of: Of) -> Value:
     return _prepared(given, target, of)
 
 
-def _prepared(given: Mapping[str, ast.expr], target: ast.expr, of: Of) -> Value:
+def _prepared(given: Iterable[ast.expr], target: ast.expr, of: Of) -> Value:
     """The value of the argument that a target is the name of."""
-    read = given.get(ast.dump(target).replace("ctx=Store()", "ctx=Load()")) if given else None
+    read = next((part for part in given if alike(part, target)), None)
     value = of(read) if read is not None else UNKNOWN
     return value if value.kind in _PREPARED else UNKNOWN
 
