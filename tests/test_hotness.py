@@ -2213,6 +2213,29 @@ def test_a_branch_for_a_type_runs_as_often_as_calls_give_that_type() -> None:
     assert frequencies(TYPED) == {"A": O, "B": U, "C": S, "D": S, "F": U}
 
 
+ASKED = """
+class Loss:
+    def loss(self, batch):
+        raise NotImplementedError
+class Shown:
+    def loss(self, batch):
+        f(batch)  # Z
+{losses}
+for batch in batches:
+    for each in losses():
+        if isinstance(each, Loss):
+            each.loss(batch).backward()
+"""
+
+
+def test_a_test_of_a_class_says_whose_method_is_called() -> None:
+    losses = "".join(
+        f"class Loss{mark}(Loss):\n    def loss(self, batch):\n        return f(batch)  # {mark}\n"
+        for mark in "ABCDFGH"
+    )
+    assert frequencies(ASKED.format(losses=losses)) == {**dict.fromkeys("ABCDFGH", U), "Z": O}
+
+
 TOLD = """
 import numpy as np
 from functools import partial

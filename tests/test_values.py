@@ -314,6 +314,30 @@ PROGRAMS = {
         "def f(x):\n    if y or isinstance(x, int):\n        show(x)\nf(np.zeros(3))",
         "ndarray float64 rank 1",
     ),
+    "the branch for a class of the project": (
+        "class A:\n    pass\ndef f(x):\n    if isinstance(x, A):\n        show(x)",
+        "instance code.A",
+    ),
+    "the branch for two classes of the project": (
+        "class A:\n    pass\nclass B:\n    pass\n"
+        "def f(xs):\n    for x in xs:\n        assert isinstance(x, (A, B))\n        show(x)",
+        "instance code.A|code.B",
+    ),
+    "the branch for a class of the project or another": (
+        "class A:\n    pass\ndef f(x):\n    if isinstance(x, (A, dict)):\n        show(x)",
+        "unknown",
+    ),
+    "the branch for a class of the project, bound again": (
+        "class A:\n    pass\ndef f(x):\n    if isinstance(x, A):\n        x = x.rows()\n        show(x)",
+        "unknown",
+    ),
+    "a test for the class of a parameter for which calls give too many to tell": (
+        "class A:\n    pass\n"
+        + "".join(f"class A{n}(A):\n    pass\n" for n in range(9))
+        + "def f(x):\n    assert isinstance(x, A)\n    show(x)\n"
+        + "".join(f"f(A{n}())\n" for n in range(9)),
+        "unknown",
+    ),
     "a type that is ours": (
         "def isinstance(x, y):\n    pass\ndef f(x):\n    if isinstance(x, int):\n        show(x)\nf(np.zeros(3))",
         "ndarray float64 rank 1",

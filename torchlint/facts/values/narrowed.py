@@ -8,14 +8,14 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import AttributeStore, FileFacts, Scope
+from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
 from torchlint.facts.values.tested import arms, is_same, left_before
 from torchlint.late import dataclass
-from torchlint.rule import Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 _OBJECTS = frozenset({Kind.INSTANCE, Kind.MODULE})
 
@@ -30,8 +30,14 @@ class Narrowed:
     _testing: dict[str, list[Scope]] | None = None
 
     def of(self, facts: FileFacts, node: ast.Name | ast.Attribute, value: Value | None) -> Value | None:
-        """Return the value of an expression, which is known by all but these tests, as far as they allow it."""
-        if value is None or not (value.name and value.kind in _OBJECTS):
+        """Return the value of an expression, which is known by all but these tests, as far as they allow it.
+
+        A name of which nothing else is known is an object of the classes that a test asks for.
+        """
+        if value is None:
+            return None
+        told = bool(value.name) and value.kind in _OBJECTS
+        if not told and (value != UNKNOWN or not isinstance(node, ast.Name)):
             return value
         base = node.value if isinstance(node, ast.Attribute) else node
         method = facts.own_object(base) if isinstance(node, ast.Attribute) else None
@@ -41,7 +47,7 @@ class Narrowed:
         for test, truth in _before(facts, node) if text in self._texts(function) else ():
             classes = self._asked(facts, test, text) if truth else ()
             if classes and self._is_same(facts, test, base, node):
-                value = self._within(value, classes)
+                value = self._within(value, classes) if told or not self._is_given(facts, base) else value
         if method is not None and isinstance(node, ast.Attribute):
             for classes in self._promised(method, node.attr):
                 value = self._within(value, classes)
@@ -109,8 +115,19 @@ class Narrowed:
         stored = (each for each in self.stores(owner.dotted, node.attr) if each.scope is function)
         return all(getattr(each.binding.stmt, "lineno", test.lineno) < test.lineno for each in stored)
 
+    def _is_given(self, facts: FileFacts, name: ast.Name) -> bool:
+        """Whether a name is a parameter for which calls give objects that are known: these say more than a test."""
+        self.ask.solver.passing()
+        bindings = self.ask.project.reaching(facts, name).bindings
+        scopes = (binding.scope for binding in bindings if binding.how is Bind.PARAM)
+        given = (each for scope in scopes if scope is not None for each in self.ask.given(scope, name.id))
+        values = (self.ask.value(caller.facts, node) for caller, node in given if node is not None)
+        return any(value is not None and value.known for value in values)
+
     def _within(self, value: Value, classes: Sequence[str]) -> Value:
         """Return what an object is that is of one of some classes, too; as before where it can be of none."""
+        if value == UNKNOWN:
+            return join(self.ask.instance(name, derived=True) for name in classes) or value
         kept: dict[str, None] = {}
         for name in value.name.split("|"):
             if not self._line(name).isdisjoint(classes):
