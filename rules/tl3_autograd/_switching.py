@@ -27,7 +27,8 @@ _MODAL = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "RReLU", "Tran
 _HOLDERS = function_names("torch.nn", holds="modules") | function_names(wraps="module")
 _NESTED = ("Module", "Transformer", "MultiheadAttention")
 _SWITCHES = frozenset(
-    {"train", "eval", "requires_grad_", "super", "isinstance", "hasattr", "getattr", "values", "items"}
+    """train eval requires_grad_ super isinstance hasattr getattr values items modules named_modules children
+    named_children""".split()
 )
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
