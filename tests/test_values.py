@@ -1148,6 +1148,36 @@ def test_the_constructor_of_a_base_is_given_what_the_class_of_the_object_passes(
     assert shown(TRAINERS.format(early=early, what=what)).replace("code.", "") == expected
 
 
+ANSWERING = """
+from lamorel import BaseModuleFunction, BaseUpdater
+class Score(BaseModuleFunction):
+    def forward(self, outputs, minibatch, tokenized_contexts, **kwargs):
+        return self.head(outputs["logits"]).cpu()
+class Value(BaseModuleFunction):
+    def forward(self, outputs, minibatch, tokenized_contexts, **kwargs):
+        return {value}
+class Updater(BaseUpdater):
+    def perform_update(self, contexts, candidates, ids, **kwargs):
+        answers = self.{model}(["score"], contexts=contexts)
+        scores = torch.stack([each["score"] for each in answers]).squeeze()
+        show(torch.distributions.Categorical(logits=scores).entropy().mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "model", "expected"),
+    [
+        ("self.head(outputs).cpu()", "_llm_module", "tensor cpu rank 0"),
+        ("self.head(outputs)", "_llm_module", "tensor rank 0"),
+        ("self.head(outputs).cpu()", "_other", "tensor rank 0"),
+    ],
+)
+def test_a_model_that_answers_with_what_methods_give_answers_where_they_give_it(
+    value: str, model: str, expected: str
+) -> None:
+    assert shown(ANSWERING.format(value=value, model=model)) == expected
+
+
 MOVED = """
 class Player(nn.Module):
     pass

@@ -42,6 +42,7 @@ class Role(TypedDict, total=False):
     logged: list[str]
     gives: dict[str, int]
     takes: dict[str, int]
+    answers: dict[str, str]
     named: list[str]
     held: HeldFunctions
     host: bool
@@ -187,6 +188,15 @@ def gives(base: str) -> Mapping[str, int]:
 def takes(base: str) -> Mapping[str, int]:
     """Find which parameter of the methods of a framework holds a batch of tensors, on the device of the model."""
     return {name: place for _, role in _roles(base) for name, place in role.get("takes", {}).items()}
+
+
+@lru_cache(maxsize=4096)
+def answers(base: str) -> Mapping[str, str]:
+    """Find the attributes of a framework's objects whose calls answer with what methods of the project's classes give.
+
+    Each with ``Class.method``, on objects whose class derives from ``base``.
+    """
+    return {name: method for _, role in _roles(base) for name, method in role.get("answers", {}).items()}
 
 
 @lru_cache(maxsize=1)

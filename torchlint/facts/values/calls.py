@@ -337,8 +337,10 @@ class CallValues:
 
     def _of_framework(self, cls: str, attr: str) -> Value:
         """What a method gives that a class inherits from a framework: a tensor, or several."""
-        counts = (protocols.gives(base).get(attr) for base in self.ask.project.ancestry(cls))
-        count = next((count for count in counts if count), 0)
+        line = self.ask.project.ancestry(cls)
+        if any(engines.answers_on_host(self.ask, base, attr) for base in line):
+            return self.ask.guess(HOST)
+        count = next((count for base in line if (count := protocols.gives(base).get(attr))), 0)
         return tuple_of(*[TENSOR] * count) if count > 1 else TENSOR if count else UNKNOWN
 
     def _method_of(self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call) -> Value | None:
@@ -348,7 +350,7 @@ class CallValues:
         if attr == "__call__" and source.kind is Kind.MODULE:
             return self._called(replace(source, name=cls), facts, node)
         given = self._of_framework(cls, attr)
-        if given.known:
+        if given != UNKNOWN:
             return given
         if attr in ("step", "reset") and (env := self._of_wrapper(cls, attr, facts.parent.get(node))) != UNKNOWN:
             return env

@@ -145,7 +145,7 @@ def joined(last: str, call: ast.Call, of: Of) -> Value:
         members: tuple[Value, ...] = parts.items
     else:
         element = parts.element
-        members = (element if element.kind is Kind.TENSOR else TENSOR,)
+        members = (element if element.kind is Kind.TENSOR else replace(TENSOR, device=element.device),)
     same = all(v.dtype == members[0].dtype for v in members)
     rank = members[0].rank if all(v.rank == members[0].rank for v in members) else None
     if rank is not None and last == "stack":

@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterable
 
 from torchlint.facts.code.alike import alike
+from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import tuple_of
 from torchlint.facts.values.signatures import Of, argument, starred, table
-from torchlint.rule import UNKNOWN, Kind, Value
+from torchlint.models import protocols
+from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _PREPARED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.ENV})
 _SOME_MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
@@ -68,3 +70,19 @@ def _part(node: ast.expr | None, of: Of) -> Value:
 
 def _padded(parts: list[Value], length: int) -> Value:
     return tuple_of(*parts, *[UNKNOWN] * max(length - len(parts), 0))
+
+
+def answers_on_host(ask: Ask, base: str, attr: str) -> bool:
+    """Return whether what a framework holds under ``attr`` answers calls with tensors on the host.
+
+    It answers with what methods of the project's classes give, and all of these give it there. ``base`` is a class of
+    the framework from which the holder derives.
+    """
+    owner, _, method = protocols.answers(base).get(attr, "").rpartition(".")
+    if not owner:
+        return False
+    top, project = base.partition(".")[0], ask.project
+    asked = (each for each in project.children if each.startswith(f"{top}.") and each.endswith(f".{owner}"))
+    found = (project.implementations(cls.dotted, method) for each in asked for cls in project.descendants(each))
+    results = [ask.returned(methods) for methods in found if methods]
+    return bool(results) and all(each is not None and each.device is Device.CPU for each in results)
