@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from torchlint.facts.code.callers import Caller, passed, stores_of
 from torchlint.facts.code.decorating import is_property
+from torchlint.facts.code.earlier import took_before
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
@@ -169,6 +170,8 @@ class Ground:
             for read in self.mentions.of_binding(spot.facts, node.id, binding.stmt):
                 if spot.past and spot.path and spot.facts.scope_of(read).function is home:
                     continue  # it was read before the function returned
+                if took_before(spot.facts, read, node, binding.stmt):
+                    continue
                 if read not in seen:
                     seen.add(read)
                     yield self._read_again(spot, node, read)
