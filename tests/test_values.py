@@ -1148,6 +1148,49 @@ def test_the_constructor_of_a_base_is_given_what_the_class_of_the_object_passes(
     assert shown(TRAINERS.format(early=early, what=what)).replace("code.", "") == expected
 
 
+TAKEN_APART = """
+class Net(nn.Module):
+    def both(self, x, value=False):
+        if value:
+            return x, 3, torch.zeros(3)
+        return torch.zeros(3), 3
+    def forward(self, x):
+        if x is None:
+            return 1, "b"
+        return torch.zeros(2), "a", x
+def make(known):
+    if not known:
+        return 1
+    if known > 1:
+        return Net(), 2, 3
+    return [Net(), 2] if known < 3 else Net(), 1
+def several(x):
+    yield 1, 2
+    return 1, 2, 3
+net = Net()
+{code}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("a, b, c = net.both(y)\nshow(c)", "tensor float32 cpu rank 1"),
+        ("a, b = net.both(y)\nshow(a)", "tensor float32 cpu rank 1"),
+        ("a, *b = net.both(y)\nshow(a)", "unknown"),
+        ("a, b, c, d = net.both(y)\nshow(a)", "unknown"),
+        ("a = net.both(y)\nshow(a)", "unknown"),
+        ("a, b, c = net(y)\nshow(a)", "tensor float32 cpu rank 1"),
+        ("a, b, c = make(2)\nshow(a)", "module code.Net"),
+        ("a, b = make(2)\nshow(a)", "unknown"),
+        ("a, b = make(2)[0]\nshow(b)", "unknown"),
+        ("a, b, c = several(2)\nshow(c)", "tuple (Python number int, Python number int)"),
+    ],
+)
+def test_a_call_gives_as_many_parts_as_it_is_taken_apart_into(code: str, expected: str) -> None:
+    assert shown(TAKEN_APART.format(code=code)) == expected
+
+
 ANSWERING = """
 from lamorel import BaseModuleFunction, BaseUpdater
 class Score(BaseModuleFunction):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.decorating import keeps_result
+from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join, list_of, tuple_of
 from torchlint.facts.values.operators import listed
@@ -13,6 +14,7 @@ from torchlint.models import Word
 from torchlint.rule import UNKNOWN, Kind, Value
 
 _KEEPING = Word("keeping of a record")
+_OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.CLASS})
 _MIXED = frozenset({Kind.UNKNOWN, Kind.ITEM})
 _FEWEST = 3
 """Lists of two are pairs of the same kind as well, which code changes and extends."""
@@ -76,3 +78,44 @@ def _is_record(ask: Ask, facts: FileFacts, node: ast.List | ast.Set) -> bool:
         return False
     keeps = isinstance(call.func, ast.Attribute) and node in call.args and _KEEPING.fits(call.func.attr)
     return keeps and not (ask.project.qualified(facts, call.func) or "").startswith(("numpy.", "torch."))
+
+
+def unpacked(ask: Ask, facts: FileFacts, binding: Binding, value: Value | None) -> Value | None:
+    """Return what a statement takes apart; of a call of unknown value only tuples of as many parts as it takes.
+
+    A function that may return two values or three returns three to ``a, b, c = f()``: with two it would raise.
+    """
+    match binding.stmt:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call() as call) if value == UNKNOWN:
+            functions = _functions(ask, facts, call)
+            given = [(function.file, node) for function in functions for node in function.results]
+            fitting = [(file, node) for file, node in given if _may_fill(node, parts)]
+            plain = all(keeps_result(ask.project, each) and not each.yields for each in functions)
+            if plain and 0 < len(fitting) < len(given):
+                return join(ask.value(file, node) for file, node in fitting)
+    return value
+
+
+def _functions(ask: Ask, facts: FileFacts, call: ast.Call) -> Sequence[Scope]:
+    """The functions of the project that a call of one, of a method or of a module means."""
+    project = ask.project
+    named = project.functions.get(project.qualified(facts, call.func) or "")
+    if named is not None:
+        return [named]
+    if isinstance(call.func, ast.Attribute):
+        source = ask.known(facts, call.func.value)
+        names = source.name.split("|") if source.kind in _OBJECTS else []
+        own = [each for cls in names for each in project.implementations(cls, call.func.attr)]
+        if own:
+            return own
+    callee = ask.known(facts, call.func)
+    names = callee.name.split("|") if callee.kind is Kind.MODULE else []
+    return [each for cls in names for each in project.called(cls, module=True)]
+
+
+def _may_fill(node: ast.expr, parts: Sequence[ast.expr]) -> bool:
+    """Whether an expression may be taken apart into as many parts, unlike a number or a display of another length."""
+    if isinstance(node, ast.Constant):
+        return False
+    starred = any(isinstance(part, ast.Starred) for part in (*parts, *getattr(node, "elts", ())))
+    return starred or not isinstance(node, ast.Tuple) or len(node.elts) == len(parts)

@@ -24,7 +24,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict, plain
-from torchlint.facts.values.displays import display, either_row, some_of
+from torchlint.facts.values.displays import display, either_row, some_of, unpacked
 from torchlint.facts.values.generated import encoded, is_input, of_rows, picks_of_tensor, suggested_for
 from torchlint.facts.values.join import (
     HOST,
@@ -361,7 +361,7 @@ class Values(Fact):
                 return annotated
         if binding.value is None or how is Bind.AUGMENT:
             return self._augmented(facts, binding) if binding.value is not None else UNKNOWN
-        value = self._ask.value(facts, binding.value)
+        value = unpacked(self._ask, facts, binding, self._ask.value(facts, binding.value))
         if value is None:
             return None
         if how is Bind.ELEMENT:
