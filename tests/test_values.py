@@ -338,6 +338,14 @@ PROGRAMS = {
         + "".join(f"f(A{n}())\n" for n in range(9)),
         "unknown",
     ),
+    "a list from a call that is said to hold objects": (
+        "class A:\n    pass\ndef f(x):\n    return [g(y) for y in x]\nrows: list[A] = f(1)\nshow(rows[0])",
+        "instance code.A",
+    ),
+    "a list from a call that is said to hold something else": (
+        "class A:\n    pass\ndef f(x):\n    return [torch.zeros(1) for y in x]\nrows: list[A] = f(1)\nshow(rows[0])",
+        "tensor float32 cpu rank 1",
+    ),
     "a type that is ours": (
         "def isinstance(x, y):\n    pass\ndef f(x):\n    if isinstance(x, int):\n        show(x)\nf(np.zeros(3))",
         "ndarray float64 rank 1",

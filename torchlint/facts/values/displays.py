@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.join import join, list_of, tuple_of
+from torchlint.facts.values.join import contents, join, list_of, tuple_of
 from torchlint.facts.values.operators import listed
 from torchlint.models import Word
 from torchlint.rule import UNKNOWN, Kind, Value
@@ -83,8 +84,13 @@ def _is_record(ask: Ask, facts: FileFacts, node: ast.List | ast.Set) -> bool:
 def unpacked(ask: Ask, facts: FileFacts, binding: Binding, value: Value | None) -> Value | None:
     """Return what a statement takes apart; of a call of unknown value only tuples of as many parts as it takes.
 
-    A function that may return two values or three returns three to ``a, b, c = f()``: with two it would raise.
+    A function that may return two values or three returns three to ``a, b, c = f()``: with two it would raise. A list
+    that a call gives, of which no more is known, holds what the annotation of the name promises.
     """
+    if value is not None and value.kind is Kind.LIST and binding.annotation is not None:
+        given = isinstance(binding.value, ast.Call) and not binding.path
+        promised = ask.annotations.read(facts, binding.annotation) if given else UNKNOWN
+        return replace(value, items=contents(value, promised))
     match binding.stmt:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call() as call) if value == UNKNOWN:
             functions = _functions(ask, facts, call)
