@@ -47,6 +47,28 @@ EXEMPT = {
 }
 
 
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("answers = {}\na, b, done, d = answers", True),
+        ("answers: list = {}\na, b, done, d = [list(x) for x in zip(*answers)]", True),
+        ("a, b, dones, d = map(np.stack, zip(*{}))", True),
+        ("a, b, dones, d = list(zip(*{}))", True),
+        ("a, b, other, d = zip(*{})", False),
+        ("answers = {}\na, b, c, d = answers", False),
+        ("answers = {}\na, done, c = answers", False),
+        ("a, b, done, d = answers\nanswers = {}", False),
+        ("answers = {}\na, b, done, d = zip(*others)", False),
+        ("answers = f({})\na, b, done, d = answers", False),
+    ],
+)
+def test_the_answer_to_a_step_may_have_a_name(text: str, begins: bool) -> None:
+    code = Code("def run(tasks, actions):\n    " + text.format("tasks.step(actions)").replace("\n", "\n    "))
+    call = next(node for node in code.expressions() if ast.unparse(node) == "tasks.step(actions)")
+    assert isinstance(call, ast.Call)
+    assert bool(runs(code.file(), call, code.analyses[Values])) is begins
+
+
 @pytest.mark.parametrize(("name", "text"), CALLS.items(), ids=CALLS)
 def test_a_row_decides_what_a_call_runs(name: str, text: str) -> None:
     code = Code(text)

@@ -7,17 +7,18 @@ all of them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.values.values import Values
 from torchlint.models import Word, method_names
 from torchlint.rule import Kind
 
+_ENDED = Word("end of an episode")
 _ENV = Word("environment")
 _NOT_ENV = Word("steps without an environment")
 _OPTIMIZER = Word("optimizer")
@@ -65,6 +66,7 @@ class Beginning(NamedTuple):
     holds: Callable[[MethodCall], bool]
 
 
+_PARTS = (4, 5)
 _STEP = frozenset({"step"})
 _ADVANCING = method_names(environment=("acts", "answers"))
 
@@ -103,7 +105,7 @@ BEGINNINGS = (
         _STEP,
         STEP,
         "`obs, reward, done, info = x.step(action)`",
-        lambda at: at.given and _unpacks(at.facts.parent.get(at.call)),
+        lambda at: at.given and _unpacks(at.facts, at.call),
     ),
     Beginning(
         "one of several environments",
@@ -168,8 +170,45 @@ def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:
     return False
 
 
-def _unpacks(parent: ast.AST | None) -> bool:
-    """``obs, reward, done, info = x.step(action)``."""
-    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Tuple):
-        return False
-    return len(parent.targets[0].elts) in (4, 5)
+def _unpacks(facts: FileFacts, call: ast.Call) -> bool:
+    """``obs, reward, done, info = x.step(action)``, also by way of a name, and of several ``zip(*x.step(actions))``."""
+    match facts.statement(call):
+        case ast.Assign(targets=[ast.Tuple(elts=parts), *_], value=value):
+            direct = value is call and len(parts) in _PARTS
+            return direct or (_taken_apart(value) is call and _is_answer(parts))
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.Call() as value)
+        ) if value is call:
+            bound = facts.scope_of(call).function.bindings.values()
+            return any(_is_part_of(each, name, call.lineno) for known in bound for each in known)
+    return False
+
+
+def _is_part_of(binding: Binding, name: str, row: int) -> bool:
+    """Whether a name is bound to a part of the answer to a step that has a name since a row."""
+    match binding.stmt:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if binding.path and binding.stmt.lineno > row:
+            whole = _taken_apart(value)
+            return isinstance(whole, ast.Name) and whole.id == name and _is_answer(parts)
+    return False
+
+
+def _taken_apart(node: ast.expr) -> ast.expr:
+    """What is taken apart: ``x`` of ``x``, of ``zip(*x)``, and of ``[list(part) for part in zip(*x)]``."""
+    match node:
+        case ast.ListComp(generators=[ast.comprehension(iter=inner)]):
+            return _taken_apart(inner)
+        case ast.GeneratorExp(generators=[ast.comprehension(iter=inner)]):
+            return _taken_apart(inner)
+        case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(value=inner)]):
+            return inner
+        case ast.Call(func=ast.Name(id="map" | "list" | "tuple"), args=[*_, inner]):
+            return _taken_apart(inner)
+    return node
+
+
+def _is_answer(parts: Sequence[ast.expr]) -> bool:
+    """Whether names are those of what a step of an environment gives."""
+    words = [rightmost_name(part) for part in parts]
+    return len(words) in _PARTS and any(_ENDED.fits(word) for word in words)
