@@ -10,7 +10,7 @@ from torchlint.facts.code.alike import among
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.naming import rightmost_name
-from torchlint.facts.code.tree import walk
+from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.hotness.around import around, enclosing_loop
 from torchlint.facts.hotness.beginnings import TRAINER
 from torchlint.facts.hotness.conditions import is_evaluation_flag
@@ -45,7 +45,7 @@ REQUEST = Exemption("answer to a request", "a function that answers a request of
 SHOWN = Exemption("function that is shown", "a function that demos, tests and savers alone call")
 AT_INTERVALS = Exemption(
     "interval that shows",
-    "a branch that shows or evaluates at intervals what was learned, or an evaluation after it",
+    "a branch that shows or evaluates at intervals what was learned, or an evaluation after it or by a framework",
 )
 TRIAL = Exemption("trial", "a loop of a handful of rounds that a program runs once")
 BEFORE_LOOP = Exemption("set-up before a loop", "a function that steps an environment in a loop, outside of that loop")
@@ -217,7 +217,7 @@ class Evaluations:
 
 
 def _is_due(test: ast.expr) -> bool:
-    return is_interval(test) or is_evaluation_flag(test)
+    return any(is_interval(part) or is_evaluation_flag(part) for part, truth in conjuncts(test, True) if truth)
 
 
 def _calls(graph: CallGraph, scope: Scope) -> list[tuple[Scope, ast.Call]]:

@@ -212,7 +212,8 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         scope, call, kind, fresh, cls = todo.pop()
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
-        if at_intervals(scope, call) or (kind == STEP and evaluations.holds(scope)):
+        evaluated = kind == STEP and (evaluations.holds(scope) or _evaluates(roots.protocols.get(scope)))
+        if evaluated or at_intervals(scope, call):
             roots.exempt[call] = AT_INTERVALS
             continue
         exempt = _exempts_loop(scope, loop, programs) if loop is not None else None
@@ -257,6 +258,11 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
 def _is_seldom_called(entry: EntryPoint | None) -> bool:
     """Whether a framework calls a function less often than once per gradient update."""
     return entry is not None and entry.frequency < Frequency.UPDATE
+
+
+def _evaluates(entry: EntryPoint | None) -> bool:
+    """Whether a framework evaluates with a function: nothing of a step or an update goes on in it."""
+    return entry is not None and entry.frequency is Frequency.EPISODE and not entry.kinds
 
 
 def _prepares(scope: Scope) -> bool:
