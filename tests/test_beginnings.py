@@ -78,6 +78,16 @@ def test_a_row_decides_what_a_call_runs(name: str, text: str) -> None:
     assert runs(code.file(), call, code.analyses[Values]) == (found.runs or "")
 
 
+def test_a_step_that_a_class_of_a_library_has_is_one_if_it_is_unpacked() -> None:
+    """What the project defines itself steps where its own body does."""
+    own = "class Own:\n    def env_step(self, a):\n        return 1, 2, 3, 4\n"
+    for base, row in (("lib.Agent", "step that is unpacked"), ("Own", None)):
+        text = f"import lib\n{own}class Agent({base}):\n    def run(self, a):\n        s, r, d, i = self.env_step(a)\n"
+        code = Code(text)
+        found = deciding(code.file(), code.node("self.env_step(a)"), code.analyses[Values])
+        assert (found.name if found is not None else None) == row
+
+
 @pytest.mark.parametrize(
     ("head", "row"),
     [

@@ -48,6 +48,10 @@ class MethodCall(NamedTuple):
         """Whether it has arguments: a step of an environment takes actions."""
         return bool(self.call.args or self.call.keywords)
 
+    def is_unseen(self) -> bool:
+        """Return whether the code of the method is not known; else what it calls says whether it steps."""
+        return self.values.of(self.facts, self.call.func).kind is Kind.UNKNOWN
+
     def is_a(self, kind: Kind) -> bool:
         """Return whether the object is known to be of a kind."""
         return self.values.of(self.facts, self.receiver).kind is kind
@@ -102,10 +106,10 @@ BEGINNINGS = (
     ),
     Beginning(
         "step that is unpacked",
-        _STEP,
+        _ADVANCING,
         STEP,
-        "`obs, reward, done, info = x.step(action)`",
-        lambda at: at.given and _unpacks(at.facts, at.call),
+        "`obs, reward, done, info = x.step(action)`, also of a library's class: `self.env_step(action)`",
+        lambda at: at.given and (at.method in _STEP or at.is_unseen()) and _unpacks(at.facts, at.call),
     ),
     Beginning(
         "one of several environments",

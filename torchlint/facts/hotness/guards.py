@@ -233,7 +233,7 @@ GUARDS = (
     Guard(
         "debug flag",
         _ONCE,
-        "a flag for debugging, rendering or saving",
+        "a flag for debugging, rendering, viewing or saving",
         tests=(_when(is_debug_flag), _unless(lacks_display)),
     ),
     INTERVAL,
