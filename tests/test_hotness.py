@@ -586,6 +586,36 @@ class Walkers(gym.Env):
     assert frequencies(text) == {"A": expected}
 
 
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        ("all_ended = self.done.nonzero(as_tuple=False)\n            ended = all_ended[::2]", S),
+        ("ended = self.done.nonzero(as_tuple=False)\n            ended = ended[:, 0]", S),
+        ("ended = self.done.nonzero()[0]", E),
+        ("self.done = alone(1)\n            ended = self.done.nonzero(as_tuple=False)", E),
+        ("ended = self.done", E),
+    ],
+)
+def test_a_reset_of_unknown_simulations_is_followed_by_what_it_is_given(ended: str, expected: Frequency) -> None:
+    """Through a method that hands the places on, and to whatever in the project takes them."""
+    text = f"""
+import lib
+class Sim:
+    def reset(self, ids=None):
+        f(ids)  # A
+class Agent(lib.Agent):
+    def reset_some(self, ids=None):
+        return self.sims.reset(ids)
+    def play(self):
+        ended = []
+        while True:
+            self.reset_some(ended)
+            seen, gain, self.done, info = self.env_step(1)
+            {ended}
+"""
+    assert frequencies(text) == {"A": expected}
+
+
 def test_a_kind_of_that_name_is_no_interval() -> None:
     text = """
 def apply(mode):
@@ -599,9 +629,43 @@ while True:
     assert frequencies(text) == {"A": S, "B": O}
 
 
+@pytest.mark.parametrize(
+    ("base", "test", "expected"),
+    [
+        ("rl_games.common.player.BasePlayer", "True", E),
+        ("rl_games.common.a2c_common.A2CBase", "True", S),
+        ("Base", "count % 9 == 0", O),
+        ("Base", "self.keep and count % 9 == 0", O),
+        ("Base", "self.keep or count % 9 == 0", S),
+    ],
+)
+def test_an_evaluation_among_other_conditions_or_by_a_framework_is_not_hot(
+    base: str, test: str, expected: Frequency
+) -> None:
+    name = "eval" if base == "Base" else "run"
+    text = f"""
+import rl_games.common
+class Base:
+    pass
+class Agent({base}):
+    def {name}(self):
+        while True:
+            seen, gain, done, info = self.env.step(1)
+            f(done)  # A
+    def train(self, count):
+        for x in y:
+            x.backward()
+            if {test}:
+                self.eval()
+"""
+    assert frequencies(text) == {"A": expected}
+
+
 EXPRESSIONS = {
     "flag and f(x)": S,
     "debug and f(x)": O,
+    "self.sim.viewer and f(x)": O,
+    "self.viewer is not None and f(x)": O,
     "f(x) and debug": S,
     "not debug or f(x)": O,
     "debug or f(x)": S,

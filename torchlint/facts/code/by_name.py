@@ -37,6 +37,8 @@ _COMMON = frozenset(
 
 
 _FEW_ARGUMENTS = 2
+# Those that take nothing where others have them.
+_ALONE = frozenset({"reset"})
 
 _Like = tuple[frozenset[str], str, Shape, bool]
 """What calls have in common that may mean the same methods.
@@ -50,9 +52,10 @@ def link_by_name(project: Project, graph: CallGraph, values: Values, pending: li
     _Linker(project, graph, values).link(pending)
 
 
-def _is_plain(call: ast.Call) -> bool:
+def _is_plain(call: ast.Call, name: str) -> bool:
     """Whether a call gives no more than methods of containers and files take, unlike ``agent.update(obs, act, r)``."""
-    return len(call.args) + len(call.keywords) <= _FEW_ARGUMENTS or starred(call)
+    few = 0 if name in _ALONE else _FEW_ARGUMENTS
+    return len(call.args) + len(call.keywords) <= few or starred(call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class _Linker:
                 continue
             relays = func is not call.func
             self.graph.unlinked.add(func.attr)
-            if (func.attr in _COMMON and not relays and _is_plain(call)) or func.attr.startswith("__"):
+            if (func.attr in _COMMON and not relays and _is_plain(call, func.attr)) or func.attr.startswith("__"):
                 continue
             if func.attr == "train" and not relays and self._switches(facts, call, func):
                 continue

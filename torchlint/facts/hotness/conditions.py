@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from itertools import takewhile
 
 from torchlint.facts.code.alike import among
 from torchlint.facts.code.callers import given_once
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import is_none, is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
@@ -27,6 +27,7 @@ _DEBUG_MODE = Word("debug mode")
 NONFINITE = method_names(tests="nonfinite")
 _FINITE = method_names(tests="finite")
 _FINDING = last_names(finds=True)
+_ACTING = method_names(environment="acts")
 _FOLDING = frozenset({"any", "all"})
 _EVALUATION = Word("flag of an evaluation")
 _EVALUATED = Word("results of an evaluation")
@@ -266,13 +267,24 @@ def takes_ended_simulations(call: ast.AST, facts: FileFacts) -> bool:
 
     Before the first step it may be another one, such as that of all places.
     """
-    for name in call.args if isinstance(call, ast.Call) else ():
-        if isinstance(name, ast.Name):
-            for binding in facts.scope_of(name).function.bindings.get(name.id, ()):
-                assigned = binding.how is Bind.ASSIGN and not binding.path
-                flags, tensor = _searched(binding.value) if assigned and binding.value is not None else (None, False)
-                if flags is not None and tensor and is_reset(flags) and _is_stepped(flags, facts):
-                    return True
+    given = call.args if isinstance(call, ast.Call) else ()
+    return any(_holds_ends(name, facts, frozenset()) for name in given if isinstance(name, ast.Name))
+
+
+def _holds_ends(name: ast.Name, facts: FileFacts, seen: frozenset[str]) -> bool:
+    """Whether a name may mean such a tensor, or a part of one: ``ended = done.nonzero()``, ``ended = ended[:, 0]``."""
+    for binding in _bound(name, facts):
+        if binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
+            continue
+        flags, tensor = _searched(binding.value)
+        if flags is not None and tensor and is_reset(flags) and _is_stepped(flags, facts):
+            return True
+        whole = binding.value
+        while isinstance(whole, ast.Subscript):
+            whole = whole.value
+        further = seen | {name.id}
+        if isinstance(whole, ast.Name) and whole.id not in further and _holds_ends(whole, facts, further):
+            return True
     return False
 
 
@@ -304,14 +316,26 @@ def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
 
     Or what an environment keeps of its simulations: ``self.reset_buf``.
     """
-    if isinstance(flags, ast.Attribute):
+    bindings = _bound(flags, facts)
+    if not bindings and isinstance(flags, ast.Attribute):
         return facts.own_object(flags.value) is not None
-    bindings = facts.scope_of(flags).function.bindings.get(flags.id, ()) if isinstance(flags, ast.Name) else ()
     made = [b.value if b.path and isinstance(b.value, ast.Call) else None for b in bindings]
-    stepped = [call is not None and last_name(call.func) == "step" for call in made]
+    stepped = [call is not None and last_name(call.func) in _ACTING for call in made]
     return any(stepped) and all(
         found or (call is not None and among(flags, call.args)) for call, found in zip(made, stepped, strict=True)
     )
+
+
+def _bound(node: ast.expr, facts: FileFacts) -> Sequence[Binding]:
+    """What a function binds to a name, or to an attribute of its own object."""
+    function = facts.scope_of(node).function
+    match node:
+        case ast.Name(id=name):
+            return function.bindings.get(name, ())
+        case ast.Attribute(attr=name) if facts.is_own(node) and function.method_of is not None:
+            stores = function.method_of.stores.get(name, ())
+            return [store.binding for store in stores if store.scope.function is function]
+    return ()
 
 
 def tests_for(test: ast.expr, names: Container[str]) -> bool:

@@ -21,6 +21,7 @@ from torchlint.facts.hotness.coldness import cold_file, cold_function
 from torchlint.facts.hotness.conditions import takes_ended_simulations
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
+from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import awaited
 from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, RESET, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
@@ -342,14 +343,15 @@ class Heat(Fact):
         return self.guards.of(OWN_UPDATES) if fits else None
 
     def _resets_each_step(self, edge: Edge) -> bool:
-        """Whether a call resets the simulations which a step ended, or hands on those that its function resets."""
+        """Whether a call resets the simulations which a step ended, or those that its function is given to reset."""
         if takes_ended_simulations(edge.node, edge.facts):
             return True
         caller = edge.facts.scope_of(edge.node).function
-        if not isinstance(edge.node, ast.Call) or not caller.name.lstrip("_").startswith("reset"):
+        given = arguments_of(edge.node) if isinstance(edge.node, ast.Call) else ()
+        if not any(isinstance(part, ast.Name) and part.id in caller.params for part in given):
             return False
-        given = arguments_of(edge.node)
-        return any(isinstance(part, ast.Name) and part.id in caller.params for part in given)
+        above = self.graph.callers.get(caller, ())
+        return begins_episode(caller) or any(takes_ended_simulations(each.call, each.facts) for each in above)
 
     def _called_seldom(self, scope: Scope) -> Bound | None:
         """The guard on all calls of a function."""
