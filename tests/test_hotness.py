@@ -592,7 +592,7 @@ class Walkers(gym.Env):
         ("all_ended = self.done.nonzero(as_tuple=False)\n            ended = all_ended[::2]", S),
         ("ended = self.done.nonzero(as_tuple=False)\n            ended = ended[:, 0]", S),
         ("ended = self.done.nonzero()[0]", E),
-        ("self.done = alone(1)\n            ended = self.done.nonzero(as_tuple=False)", E),
+        ("done = alone(1)\n            ended = done.nonzero(as_tuple=False)", E),
         ("ended = self.done", E),
     ],
 )
@@ -627,6 +627,38 @@ while True:
     env.step(apply("interval"))
 """
     assert frequencies(text) == {"A": S, "B": O}
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        ("self.done.nonzero(as_tuple=False).squeeze(-1)", S),
+        ("self.done.nonzero().flatten()", S),
+        ("self.done.nonzero()[0]", E),
+        ("done.nonzero().flatten()", E),
+    ],
+)
+def test_a_simulator_that_resets_those_of_its_own_that_ended_does_so_in_most_steps(
+    ended: str, expected: Frequency
+) -> None:
+    """Its flags are those of many where it searches them as torch does."""
+    text = f"""
+class Goals:
+    def reset(self, ids):
+        f(ids)  # A
+class Sim(gymnasium.Env):
+    def __init__(self):
+        self.goals = Goals()
+    def reset_some(self, ids):
+        self.goals.reset(ids=ids)
+    def step(self, a):
+        done = self.done
+        ended = {ended}
+        if len(ended) > 0:
+            self.reset_some(ended)
+        return 1, 2, 3, 4, 5
+"""
+    assert frequencies("import gymnasium\n" + text) == {"A": expected}
 
 
 @pytest.mark.parametrize(

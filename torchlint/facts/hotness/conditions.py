@@ -10,7 +10,7 @@ from torchlint.facts.code.alike import among
 from torchlint.facts.code.callers import given_once
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import is_none, is_number, names_in, walk
+from torchlint.facts.code.tree import arguments_of, is_none, is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
 from torchlint.models import Word, last_names, method_names
 
@@ -259,7 +259,7 @@ def _always(name: ast.Name, facts: FileFacts, recognise: Callable[[ast.expr], bo
 def _finds_ends(node: ast.expr, facts: FileFacts) -> bool:
     """Whether an expression gives the places at which flags for the end of an episode are set."""
     flags, tensor = _searched(node)
-    return flags is not None and is_reset(flags) and not (tensor and _is_stepped(flags, facts))
+    return flags is not None and is_reset(flags) and not (tensor and _are_of_many(flags, facts))
 
 
 def takes_ended_simulations(call: ast.AST, facts: FileFacts) -> bool:
@@ -267,7 +267,7 @@ def takes_ended_simulations(call: ast.AST, facts: FileFacts) -> bool:
 
     Before the first step it may be another one, such as that of all places.
     """
-    given = call.args if isinstance(call, ast.Call) else ()
+    given = arguments_of(call) if isinstance(call, ast.Call) else ()
     return any(_holds_ends(name, facts, frozenset()) for name in given if isinstance(name, ast.Name))
 
 
@@ -277,7 +277,7 @@ def _holds_ends(name: ast.Name, facts: FileFacts, seen: frozenset[str]) -> bool:
         if binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
             continue
         flags, tensor = _searched(binding.value)
-        if flags is not None and tensor and is_reset(flags) and _is_stepped(flags, facts):
+        if flags is not None and tensor and is_reset(flags) and _are_of_many(flags, facts):
             return True
         whole = binding.value
         while isinstance(whole, ast.Subscript):
@@ -309,6 +309,11 @@ def _gives_tensor(found: ast.Call, outer: ast.expr) -> bool:
     """
     asked = any(given.arg == "as_tuple" for given in found.keywords)
     return asked or (not found.args and isinstance(outer, ast.Call) and outer is not found)
+
+
+def _are_of_many(flags: ast.expr, facts: FileFacts) -> bool:
+    """Whether flags in a tensor are those of environments that are simulated at once: a step gave or keeps them."""
+    return facts.is_own(flags) or _is_stepped(flags, facts)
 
 
 def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
