@@ -140,6 +140,8 @@ class Attributes:
         A method of a base that moves a module, ``self.net = self.net.cuda()``, tells where it is: the class is that of
         the object's own module, and not of any module that an object of the base may have.
         """
+        if (later := self._counted(cls, stores)) is not None:
+            return later
         moved = [store for store in stores if _moves(store, name)]
         if not moved:
             return join(self._summed(cls, name, stores))
@@ -167,6 +169,17 @@ class Attributes:
             return values
         tensors = [each for each in sums if each is not None and each.kind is Kind.TENSOR]
         return summed([*values, *tensors], tensors)
+
+    def _counted(self, cls: str, stores: list[AttributeStore]) -> Value | None:
+        """What all else that is assigned to an attribute is, which begins as a number, if that is a tensor."""
+        made = [store for store in stores if not _is_number(store)] if self.ask.guesses else []
+        if not made or len(made) == len(stores):
+            return None
+        found = join(self._stored(cls, store) for store in made)
+        if found is None or found.kind is not Kind.TENSOR:
+            return None
+        self.ask.guessed = True
+        return found
 
     def _declared(self, stores: Iterable[AttributeStore]) -> Value:
         """What the annotations of an attribute promise: ``self.net: Policy``, with what a file of settings makes."""
@@ -328,6 +341,13 @@ class Attributes:
             return cls in project.ancestry(made)
         owner = caller.facts.scope_of(caller.call).owner
         return owner is None or project.related(owner.dotted, cls)
+
+
+def _is_number(store: AttributeStore) -> bool:
+    """Whether an attribute is set to a literal number, which stands for nothing yet."""
+    value = store.binding.value
+    number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return number and store.binding.how is Bind.ASSIGN
 
 
 def _promised(told: Value, grown: Value) -> Value:
