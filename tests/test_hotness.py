@@ -1104,6 +1104,31 @@ def test_a_call_by_name_alone_does_not_outdo_a_proven_loop() -> None:
     assert Code(TWICE.format(main=EPISODES)).frequency("# B") is Frequency.EPISODE
 
 
+@pytest.mark.parametrize(
+    ("read", "base", "expected"),
+    [
+        ("rounds_seen", "", Frequency.STEP),
+        ("rounds_seen", "(library.Runner)", Frequency.EPISODE),  # an object of the library may have all of it
+        ("seen", "", Frequency.EPISODE),
+    ],
+)
+def test_a_name_outdoes_a_proven_loop_where_much_is_asked_that_one_class_has(
+    read: str, base: str, expected: Frequency
+) -> None:
+    text = f"import library\n{TWICE.format(main=EPISODES)}".replace(
+        "class Runner:", f"class Runner{base}:\n    rounds_left, {read} = 9, 0\n"
+    )
+    text = text.replace("        obs,", f"        print(runner.rounds_left, runner.{read})\n        obs,")
+    assert Code(text).frequency("# A") is Code(text).frequency("# B") is expected
+
+
+def test_a_name_that_outdoes_a_proven_loop_leads_to_what_derived_classes_override() -> None:
+    text = TWICE.format(main=EPISODES).replace("class Runner:", "class Runner:\n    rounds_left = rounds_seen = 0\n")
+    text = text.replace("        obs,", "        print(runner.rounds_left, runner.rounds_seen)\n        obs,")
+    derived = "class Careful(Runner):\n    def prepare(self):\n        f()  # C\n"
+    assert Code(text.replace("class Other:", f"{derived}class Other:")).frequency("# C") is Frequency.STEP
+
+
 PROGRAM = """
 import torch
 

@@ -18,6 +18,7 @@ from torchlint.facts.values import torch_table
 from torchlint.facts.values.signatures import starred
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import method_names
 from torchlint.rule import Kind
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ _COMMON = frozenset(
 )
 
 
+_OF_LIBRARIES = method_names()
 _FEW_ARGUMENTS = 2
 # Those that take nothing where others have them.
 _ALONE = frozenset({"reset"})
+_TELLING = 2  # so many names of several words are no accident
 
 _Like = tuple[frozenset[str], str, Shape, bool]
 """What calls have in common that may mean the same methods.
@@ -60,11 +63,15 @@ def _is_plain(call: ast.Call, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """The methods that a call may mean, whether they are few, and the objects that have them and all that is asked."""
+    """The methods that a call may mean, whether they are few, and the objects that have them and all that is asked.
+
+    ``told``: so much is asked that hardly an object of a library has it, too.
+    """
 
     methods: list[Scope]
     few: bool
     receivers: tuple[Receiver, ...]
+    told: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -105,6 +112,8 @@ class _Linker:
                 self.graph.receivers[call] = near.receivers
                 if len(near.receivers) == 1 and near.receivers != (ANY,):
                     self.graph.sole.add(call)
+                if near.told:
+                    self.graph.told.add(call)
             elif near.methods:
                 self.graph.open.add(func.attr)
         for facts, call in pending:
@@ -177,12 +186,14 @@ class _Linker:
             near = [method for method, classes in having.items() if classes]
             if ambiguous:  # a method of torch may be meant
                 near = [method for method in near if self._has_more(method, use.methods)]
-            few = 0 < len(near) <= MANY or len({self._topmost(m) for m in near}) == 1
+            tops = {self._topmost(m) for m in near}
+            few = 0 < len(near) <= MANY or len(tops) == 1
+            told = len(tops) == 1 and self._tells(tops.pop(), use)
             objects = dict.fromkeys(cls.dotted for method in near for cls in having[method])
             receivers = (
                 tuple(Receiver(name, derived=False) for name in objects) if len(objects) <= _MANY_CLASSES else (ANY,)
             )
-            found = self.near[like, use, ambiguous] = _Near(near, few, receivers)
+            found = self.near[like, use, ambiguous] = _Near(near, few, receivers, told)
         return found
 
     def _switches(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
@@ -205,6 +216,16 @@ class _Linker:
         own = {name for name in used - _COMMON if not name.startswith("__") and not torch_table.is_method(name)}
         family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
         return bool(own) and all(any(name in scope.bindings for scope in family) for name in own)
+
+    def _tells(self, method: Scope, use: ObjectUse) -> bool:
+        """Whether the class of a method, of which all attributes are known, has so much of what is asked of an object.
+
+        What code asks for must be a name of several words that neither torch nor a library of the models has.
+        """
+        owner = method.method_of
+        known = self.structures.names(owner.dotted) if owner is not None else None
+        asked = use.read | use.methods
+        return known is not None and sum(name in known and _is_telling(name) for name in asked) >= _TELLING
 
     def _topmost(self, method: Scope) -> Scope:
         """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
@@ -232,6 +253,13 @@ def suiting(facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) 
         if parts is not None:
             fitting = [(method, skip) for method, skip in fitting if _gives(method, parts)] or fitting
     return fitting or targets
+
+
+def _is_telling(name: str) -> bool:
+    """Whether hardly an object of a library has an attribute of a name."""
+    if "_" not in name.strip("_") or name in _COMMON:
+        return False
+    return not torch_table.is_method(name) and name not in _OF_LIBRARIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,15 +135,15 @@ class Structures(Fact):
     def _may_have(self, cls: str, name: str) -> bool:
         """Whether an object of a class may have an attribute: one that is seen, or that a base may have."""
         project = self.project
-        known = self._names(cls)
+        known = self.names(cls)
         if known is None or name in known or name in project.outside or (name.startswith("__") and name != "__call__"):
             return True
         if not project.is_module(cls):
             return False
         return torch_table.is_method(name) or name in _OF_MODULES or name == "__call__"
 
-    def _names(self, cls: str) -> frozenset[str] | None:
-        """The attributes of a class and its ancestors; ``None`` where one of these may have any."""
+    def names(self, cls: str) -> frozenset[str] | None:
+        """Return the attributes of a class and its ancestors; ``None`` where one of these may have any."""
         if cls not in self._known:
             line = self.project.ancestry(cls)
             scopes = [self.project.classes[each] for each in line if each in self.project.classes]
