@@ -2453,6 +2453,20 @@ def test_a_forward_that_goes_over_rollouts_runs_once_per_rollout() -> None:
     assert frequencies(ROLLING) == {"A": I, "B": S, "C": S, "D": E}
 
 
+def test_a_forward_that_holds_a_loop_of_updates_is_no_pass_that_something_calls() -> None:
+    training = """
+class Learner(nn.Module):
+    def forward(self):
+        self.net.train()  # A
+        for batch in self.batches:
+            self.net(batch).backward()  # B
+            self.optimizer.step()
+
+learner = Learner()
+"""
+    assert frequencies(training) == {"A": O, "B": U}
+
+
 def test_without_an_environment_a_forward_runs_once_per_forward_pass() -> None:
     assert Code(HEAD + ROLLING).hot("# C").phrase == "once per forward pass"
     stepping = ROLLING + "while True:\n    obs, reward, done, info = env.step(parts(obs))\n"

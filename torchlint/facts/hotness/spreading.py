@@ -100,6 +100,7 @@ class Spreading:
             for scope in forwards(heat.project, heat.graph)
             if not heat.live.is_dead(scope)
             and not heat.is_cold(scope)
+            and scope not in heat.roots.fitting  # the whole of a training, under the name of a pass
             and not self._is_hot(scope)
             and not called_elsewhere(heat.receivers, scope, heat.is_cold)
         }
