@@ -237,6 +237,12 @@ def forward_step(batches, model):
 run = get_forward_backward_func()
 run(forward_step_func=forward_step, data_iterator=batches, model=model)
 """,
+    "a loss that a decorator of a framework notes": """
+from verl.trainer.ppo.core_algos import register_policy_loss
+@register_policy_loss("rows")
+def row_loss(old, new, mask):
+    return g(old - new)  # U0
+""",
     "a partial": """
 from functools import partial
 def act(net, x):

@@ -404,6 +404,26 @@ def test_of_one_class_for_several_frameworks_that_for_torch_is_meant(chosen: str
     assert code.project.qualified(code.file("train.py"), code.shown("train.py")) == "algorithms.mine.DQN"
 
 
+@pytest.mark.parametrize(
+    ("imported", "expected"),
+    [
+        ("from engine.trainer.core import lossy", "engine.trainer.core.lossy"),
+        ("from .trainer import lossy", "ours.engine.trainer.lossy"),
+        ("from trainer import lossy", "ours.engine.trainer.lossy"),
+        ("from ours.engine.trainer import lossy", "ours.engine.trainer.lossy"),
+    ],
+)
+def test_a_package_in_a_package_is_not_the_library_that_bears_its_name(imported: str, expected: str) -> None:
+    texts = {
+        "ours/__init__.py": "",
+        "ours/engine/__init__.py": "",
+        "ours/engine/trainer.py": "import torch\n",
+        "ours/engine/loss.py": f"import torch\n{imported}\nshow(lossy)\n",
+    }
+    code = Code(texts)
+    assert code.project.qualified(code.file("ours/engine/loss.py"), code.shown("ours/engine/loss.py")) == expected
+
+
 def test_files_and_functions_print_as_their_names() -> None:
     project = Code({"agents/ppo.py": "class Agent:\n    def act(self, obs):\n        return obs\n"}).project
     method = project.functions["agents.ppo.Agent.act"]

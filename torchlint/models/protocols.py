@@ -133,6 +133,8 @@ def is_entry_point(name: str) -> bool:
 def given(call: str) -> Mapping[str, Called]:
     """Return the functions given to a call that are called again and again, by position (``"1"``) or keyword.
 
+    ``"decorated"`` is what the call decorates.
+
     ``call`` is a qualified name, or the name of a method after a dot, of an object that is not the project's.
     """
     found: dict[str, Called] = {}

@@ -34,6 +34,7 @@ _EACH = frozenset(
     """map imap imap_unordered starmap starmap_async map_async filter reduce sorted min max sort tree_map
     tree_map_only apply_along_axis vectorize fromiter apply""".split()
 )
+_DECORATED = "decorated"  # the place of what a decorator of a framework takes, also one that a call gives
 _HANDED_ON = 2  # functions through which the dict of ``**modules`` is followed
 
 
@@ -285,11 +286,17 @@ class _CalleeFinder:
     # decorators -----------------------------------------------------------------------------------------------------
 
     def _decorated(self, facts: FileFacts, scope: Scope) -> None:
-        """What a decorator of the project puts in place of a function runs as often as the function."""
+        """What a decorator of the project puts in place of a function runs as often as the function.
+
+        One of a framework may note the function, which the framework calls.
+        """
         assert isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         if isinstance(scope.node, ast.Lambda):
             return
         for plain, written in zip(decorators(scope.node), scope.node.decorator_list, strict=True):
+            entry = protocols.given(self.project.qualified(facts, plain) or "").get(_DECORATED)
+            if entry is not None:
+                self.given.setdefault(scope, entry)
             made = self._given(self.values.of(facts, plain), modules=False)
             if isinstance(written, ast.Call):
                 made = [inner for each in made for inner in self._inner(each)]

@@ -92,13 +92,14 @@ class Modules(Generic[_File]):
         return None if found is other or (found is not None and found.path.endswith("/__init__.py")) else found
 
     def is_inner(self, file: _File, parts: Sequence[str]) -> bool:
-        """Return whether a file is a package in another package, and some parts of a name are the end of its own.
+        """Return whether a file is in a package in another package, and some parts of a name are the end of its own.
 
-        An absolute import cannot mean it, unless its folder is where Python looks for modules.
+        An absolute import cannot mean it, unless its folder is where Python looks for modules, or its one part is
+        the name of a module beside the code that imports it.
         """
         folder, _, last = file.path.rpartition("/")
         outer = folder.rpartition("/")[0]
-        return last == "__init__.py" and outer in self.packages and file.module != ".".join(parts)
+        return (last == "__init__.py" or len(parts) > 1) and outer in self.packages and file.module != ".".join(parts)
 
     def meant(self, path: str, dotted: str) -> list[_File]:
         """Return all project files that a name among the imports of a file may mean."""
