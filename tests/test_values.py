@@ -121,6 +121,7 @@ EXPRESSIONS = {
     "torch.nonzero(torch.zeros(3, 3) > 0)": "tensor int64 cpu rank 2",
     "made().done_tensor().to_torch().clone() == 1": "tensor bool",
     "made().to_torch(x)": "unknown",
+    "made().inputs['mask'].to_torch()": "unknown",
     "torch.made_up(3)": "unknown",
     "torch.float32": "dtype float32",
     "torch.device('cuda')": "device cuda",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.naming import last_name, rightmost_name
 from torchlint.facts.values import arrays, tensordicts, tensors
 from torchlint.facts.values.containers import element_of
 from torchlint.facts.values.creation import fresh, meeting
@@ -31,6 +31,7 @@ from torchlint.facts.values.join import (
 from torchlint.facts.values.ranks import broadcast
 from torchlint.facts.values.signatures import Of, device_called, rules, table
 from torchlint.late import regex
+from torchlint.models import Word
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _LIMITS = frozenset({"numpy.finfo", "numpy.iinfo", "torch.finfo", "torch.iinfo"})  # spelled like functions
@@ -47,6 +48,7 @@ _TENSOR_ONLY = frozenset(
 )
 # Methods of tensors that count without an argument, as ``x.size(0)`` does with one.
 _COUNTING = frozenset({"numel", "dim"})
+_SHARED = Word("tensor of a simulator")
 # What iteration gives over methods that nothing but modules have.
 _OF_MODULES = {"parameters": TENSOR, "named_parameters": tuple_of(STRING, TENSOR)}
 # Methods that tensors share with modules alone, which have no operators.
@@ -216,8 +218,8 @@ def untyped_method(name: str, node: ast.Call, of: Of) -> Value:
     }
     if name in methods:
         return methods[name]
-    if name == "to_torch" and not node.args:  # of a tensor that a simulator shares
-        return TENSOR
+    if name == "to_torch" and not node.args and isinstance(node.func, ast.Attribute):
+        return TENSOR if _SHARED.fits(rightmost_name(node.func.value)) else UNKNOWN
     if len(node.args) == 1 if name == "size" else name in _COUNTING and not node.args:
         return INT
     if name in _OF_MODULES and not node.args:
