@@ -212,6 +212,7 @@ EXPRESSIONS = {
     "torch.nn.functional.mse_loss(x, y, reduction='none')": "tensor",
     "nn.CrossEntropyLoss()(x, y)": "tensor rank 0",
     "nn.CrossEntropyLoss(reduction='none')(x, y)": "tensor",
+    "torch.zeros(3).full_tensor()": "tensor float32 cpu rank 1",
     "nn.Linear(3, 4).to_empty(device='cuda')(x)": "tensor",
     "nn.Linear(3, 4).cuda()(x)": "tensor cuda",
     "torch.device('cuda' if x else 'cpu')": "device cuda or cpu",
