@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.members import Members
+from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of
+from torchlint.facts.finders import Finder
 from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.uses import accumulated
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Kind
+from torchlint.rule import Device, Kind
 from torchlint.rule.site import Site
 
+from ._filling import COPIES
+
 _NARROWING = frozenset({"half", "bfloat16", "double"})
+_COPIED = frozenset({Kind.NUMBER, Kind.TUPLE, Kind.LIST, Kind.NDARRAY})
 _FLOATING = frozenset({None, "float16", "bfloat16", "float32", "float64"})
 
 
@@ -50,6 +56,64 @@ class Recast(Fact):
             return receiver is Kind.UNKNOWN and func.attr in _NARROWING
         given = [self.values.of(facts, node).kind for node in arguments_of(call)]
         return func.attr != "to" or Kind.DTYPE in given or Kind.TENSOR in given
+
+
+@dataclass(eq=False, slots=True)
+class Copiers(Finder):
+    """Finds calls of functions that copy one of their arguments to a device: ``to_tensor(2.0, device=device)``."""
+
+    project: Project
+    graph: CallGraph
+    values: Values
+    constants: Constants
+    _copying: Mapping[Scope, str] | None = None
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """Yield the calls."""
+        if self._functions():
+            calls = (call for scope in file.scopes for call in scope.calls if self.copied(file, call) is not None)
+            yield from (call for call in calls if wanted(call))
+
+    def copied(self, facts: FileFacts, call: ast.Call) -> ast.expr | None:
+        """Return the number or sequence that a call hands to such a function, unless it says that it stays."""
+        functions = self.graph.sure(call)
+        name = self._functions().get(functions[0]) if len(functions) == 1 else None
+        caller = self.graph.caller(functions[0], call) if name is not None else None
+        given = passed(functions[0], name, caller) if name is not None and caller is not None else None
+        if given is None or self.values.of(facts, given).kind not in _COPIED:
+            return None
+        others = (self.values.of(facts, each) for each in arguments_of(call) if each is not given)
+        return None if any(value.device is Device.CPU or value.literal == "cpu" for value in others) else given
+
+    def _functions(self) -> Mapping[Scope, str]:
+        """The functions of the project that give a tensor of a parameter on a device, with the parameter."""
+        if self._copying is None:
+            functions = self.project.functions.values()
+            found = ((each, self._taken(each)) for each in functions if each.returns and not each.decorator_names)
+            self._copying = {function: name for function, name in found if name}
+        return self._copying
+
+    def _taken(self, function: Scope) -> str:
+        """The parameter of which a function returns a tensor, if there is one: ``torch.tensor(x, device=device)``.
+
+        None where all calls give the same: what the function returns is a constant then.
+        """
+        for each in function.returns:
+            match each.value:
+                case ast.Call(func=func, args=[ast.Name(id=name) as read, *_], keywords=words):
+                    made = self.project.qualified(function.file, func) in COPIES
+                    made = made and name in function.params and len(function.bindings[name]) == 1
+                    placed = any(word.arg == "device" for word in words)
+                    if made and placed and not self.constants.of(function.file, read):
+                        return name
+        return ""
+
+
+def copied_by(site: Site, call: cst.Call) -> cst.BaseExpression | None:
+    """Return what a call of a function of the project copies to a device, ``None`` for other calls."""
+    twin = site.expression(call)
+    given = site.fact(Copiers).copied(site.file, twin) if isinstance(twin, ast.Call) else None
+    return next((arg.value for arg in call.args if given is not None and site.expression(arg.value) is given), None)
 
 
 def is_accumulated(site: Site, node: cst.CSTNode) -> bool:

@@ -13,6 +13,7 @@ from torchlint.rule import (
     Device,
     Example,
     Fix,
+    Found,
     Frequency,
     Input,
     Kind,
@@ -26,6 +27,8 @@ from torchlint.rule.build import in_place_of, keyword_of, source, without_keywor
 
 from ._beside import beside_module
 from ._constant_rebuilt_per_call import (
+    Copiers,
+    copied_by,
     follows_a_cast,
     free_attribute,
     is_accumulated,
@@ -140,7 +143,8 @@ class ConstantRebuiltPerCall(Rule):
     ## What it does
     Finds `torch.tensor`, `linspace`, `arange`, `eye`, triangular masks and one-hot tables in hot code whose arguments
     are all literals or settings, so that every call builds the same tensor; tensors of such arrays
-    (`torch.from_numpy(np.array([0.1, 0.9]))`), and such tensors beside one on a device (`x.new_tensor([1, 0])`).
+    (`torch.from_numpy(np.array([0.1, 0.9]))`), and such tensors beside one on a device (`x.new_tensor([1, 0])`). A call
+    of a function of the project that copies its argument to a device, `to_tensor(2.0, device)`, counts as well.
 
     ## Why is this slow
     Building a small tensor costs about as much as an operation of a small network does. `torch.tensor(..., device=)`
@@ -189,7 +193,7 @@ class ConstantRebuiltPerCall(Rule):
     name = "constant-rebuilt-per-call"
     summary = "a tensor with the same values is built on every call"
     level = Level.NOTE
-    trigger = Call(*COPIES, *_RANGES, *_OF_A_TABLE.keys()) | Method(_BESIDE)
+    trigger = Call(*COPIES, *_RANGES, *_OF_A_TABLE.keys()) | Method(_BESIDE) | Found(Copiers)
     least = Frequency.UPDATE
     yields_to = ("TL209", "TL102")
     fixable = True
@@ -221,9 +225,15 @@ class ConstantRebuiltPerCall(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a call that builds a constant, unless it is part of a bigger constant or written into later."""
         node = site.node
-        if not isinstance(node, cst.Call) or not _is_constant(site, node) or _is_part(site, node):
+        if not isinstance(node, cst.Call) or site.compiling.inside() or site.compiling.scripted():
             return
-        if site.compiling.inside() or site.compiling.scripted():
+        if (given := copied_by(site, node)) is not None:
+            if site.device.may_be_cuda() and _is_setting(site, given) and not _is_written(site, node):
+                yield Report(
+                    node, _BY_FUNCTION.format(name=source(node.func)), level=Level.WARNING, figure="weights-64x4"
+                )
+            return
+        if not _is_constant(site, node) or _is_part(site, node):
             return
         name = site.names.of(node.func) or ""
         copied = _goes_beside(site, node) or (name in COPIES and _goes_to_device(site, node))
@@ -238,8 +248,7 @@ class ConstantRebuiltPerCall(Rule):
         elif changed or (name not in _RANGES and is_accumulated(site, node)) or not (name or copied):
             return
         elif copied:
-            message = "the same constant is copied to the device on every call, a GPU sync each; keep it in a buffer"
-            yield Report(node, message, _fix(site, node), level=level, figure="weights-64x4")
+            yield Report(node, _SAME, _fix(site, node), level=level, figure="weights-64x4")
         else:
             fix = _fix(site, node)
             # A buffer follows its module: what is made without a device may be needed on the host.
@@ -250,7 +259,16 @@ class ConstantRebuiltPerCall(Rule):
 
 _FILLED = "`{name}` copies the same number on every call and waits for the copy; `{better}` fills it on the device"
 _READ = "`{name}` reads the same number as data on every call; `{better}` only fills it in"
+_SAME = "the same constant is copied to the device on every call, a GPU sync each; keep it in a buffer"
+_BY_FUNCTION = (
+    "`{name}` copies the same constant to the device on every call, a GPU sync each; build it once and keep it"
+)
 _EMPTY = "`{name}` makes an empty tensor on the host first, on every call; `{better}` makes it where it belongs"
+
+
+def _is_written(site: Site, call: cst.Call) -> bool:
+    """Whether a tensor changes after it was made, so that each call needs one of its own."""
+    return site.values.is_mutated(call) or is_accumulated(site, call)
 
 
 def _is_empty(call: cst.Call) -> bool:
