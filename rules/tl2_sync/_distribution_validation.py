@@ -10,6 +10,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Analyses, Fact
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import awaits_error, main_block
 from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
@@ -44,6 +45,7 @@ _COMPOSED = (
     ("transformed_distribution", "TransformedDistribution", 2),
 )
 _ASKED = frozenset({"log_prob", "cdf"})
+_DRAWING = frozenset({"sample", "rsample", "mean", "variance", "stddev"})
 
 
 def _spelled(classes: Iterable[tuple[str, str, int]]) -> Iterator[tuple[str, int]]:
@@ -61,6 +63,17 @@ _ERROR = "ValueError"
 # The first torch that validates by default.
 _FIRST = (1, 8)
 _SETTER = "set_default_validate_args"
+
+
+def _is_only_drawn_from(facts: FileFacts, call: ast.expr) -> bool:
+    """Whether a distribution has a name of its own, or none, and nothing but samples and moments is asked of it."""
+    match facts.parent.get(call):
+        case ast.Attribute(attr=asked):
+            return asked in _DRAWING
+        case ast.Assign(targets=[ast.Name(id=name)]) if (function := facts.scope_of(call).function).kind == "function":
+            reads = [each for each in mentions_of(facts, function.node, name) if isinstance(each.ctx, ast.Load)]
+            return bool(reads) and all(getattr(facts.parent[each], "attr", "") in _DRAWING for each in reads)
+    return False
 
 
 def constructor(site: Site, call: cst.Call) -> str | None:
@@ -150,10 +163,12 @@ class ProgramEntries(Fact):
                 return False
         return True
 
-    def tests(self, built: str) -> bool:
+    def tests(self, facts: FileFacts, call: ast.expr | None, built: str) -> bool:
         """Return whether a distribution of a class tests anything: its arguments, or values that hot code asks for."""
         if built not in _TESTS_VALUES_ALONE:
             return built in BEFORE
+        if call is not None and _is_only_drawn_from(facts, call):
+            return False
         if self._asks is None:
             asking = (found for name in _ASKED for found in self.occurrences.methods(name))
             self._asks = any(self.heat.frequency(facts, call) >= Frequency.UPDATE for facts, call in asking)
@@ -229,7 +244,7 @@ class ProgramEntries(Fact):
             self.heat.frequency(facts, call) >= Frequency.UPDATE
             for scope in facts.scopes
             for call in scope.calls
-            if self.tests(built := self.project.constructor(facts, call.func) or "")
+            if self.tests(facts, call, built := self.project.constructor(facts, call.func) or "")
             and not _says(call, self.project.qualified(facts, call.func), built)
         )
 

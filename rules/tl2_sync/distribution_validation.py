@@ -90,7 +90,7 @@ class DistributionValidation(Rule):
     that derives from one and takes or inherits this option, in a project that nowhere calls
     `Distribution.set_default_validate_args(False)`. Torch validates by default since 1.8, so nothing is reported in a
     project that pins an earlier one (`torch==1.6.0`). A `TransformedDistribution` or a `MixtureSameFamily` has no
-    arguments to test: it is reported where hot code asks for `log_prob` or `cdf`.
+    arguments to test: it is reported where hot code asks for `log_prob` or `cdf`, but not one that is only sampled.
 
     ## Why is this slow
     By default each parameter is tested against its constraint when the distribution is built, and each value when
@@ -163,7 +163,7 @@ class DistributionValidation(Rule):
         if built not in BEFORE or not (own or not says(site, call, built)):
             return
         programs = site.fact(ProgramEntries)
-        if not programs.validates(site.file) or not programs.tests(built):
+        if not programs.validates(site.file) or not programs.tests(site.file, site.expression(call), built):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
         fix = None if site.compiling.scripted() else self._fix(site, call)
