@@ -303,6 +303,12 @@ PROGRAMS = {
         "def f(x):\n    if isinstance(x, int):\n        x = np.zeros(3)\n        show(x)\nf(np.ones(3))",
         "ndarray float64 rank 1",
     ),
+    "the branch for a list": ("def f(x):\n    if isinstance(x, (list, tuple)):\n        show(x)", "list"),
+    "the branch for a list or an array": (
+        "def f(x):\n    if isinstance(x, (list, np.ndarray)):\n        show(x)",
+        "unknown",
+    ),
+    "the branch for no list": ("def f(x):\n    if not isinstance(x, list):\n        show(x)", "unknown"),
     "the branch for a tensor": ("def f(x):\n    if isinstance(x, torch.Tensor):\n        show(x)", "tensor"),
     "the expression for a tensor": ("def f(x):\n    return show(x) if torch.is_tensor(x) else x", "tensor"),
     "a branch for a tensor or an array": (

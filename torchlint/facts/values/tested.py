@@ -32,6 +32,7 @@ _TYPES = {
 """What a value of a type is."""
 _TESTED = frozenset(value.kind for value in _TYPES.values())
 _TENSORS = frozenset({"torch.Tensor", "torch.autograd.Variable", "torch.autograd.variable.Variable"})
+_SEQUENCES = frozenset({"builtins.list", "builtins.tuple"})
 _ASKING = frozenset({"isinstance", "is_tensor"})
 
 
@@ -39,7 +40,8 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
     """Return the value of a name where it is read, given what its bindings make it.
 
     In a branch for numbers or texts a name is one, even where all that the project is known to bind it to is not: what
-    comes there is from callers that are not known. In a branch for tensors a name of unknown kind is a tensor.
+    comes there is from callers that are not known. In a branch for tensors a name of unknown kind is a tensor, in one
+    for lists, or for lists and tuples, a list.
     """
     if value.kind not in _OTHERS:
         return value
@@ -49,6 +51,8 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
             return said
         if truth and not value.known and _asks_for_tensor(project, facts, test, node, alone=True):
             return TENSOR
+        if truth and not value.known and _asks_for_sequence(project, facts, test, node):
+            return _TYPES["builtins.list"]
     return value
 
 
@@ -205,6 +209,14 @@ def _asks_for_tensor(
             )
             return (tensors or function == "torch.is_tensor") and is_same(project, facts, name, node)
     return False
+
+
+def _asks_for_sequence(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> bool:
+    """Whether a test asks whether a name is a list, or one or a tuple, bound as where it is read."""
+    asked = _asked(project, facts, test)
+    if asked is None or asked.negated or asked.name.id != node.id or "builtins.list" not in asked.types:
+        return False
+    return _SEQUENCES.issuperset(asked.types) and is_same(project, facts, asked.name, node)
 
 
 def _each(kind: ast.expr) -> list[ast.expr]:
