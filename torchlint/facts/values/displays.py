@@ -88,8 +88,8 @@ def unpacked(ask: Ask, facts: FileFacts, binding: Binding, value: Value | None) 
     that a call gives, of which no more is known, holds what the annotation of the name promises.
     """
     if value is not None and value.kind is Kind.LIST and binding.annotation is not None:
-        given = isinstance(binding.value, ast.Call) and not binding.path
-        promised = ask.annotations.read(facts, binding.annotation) if given else UNKNOWN
+        called = isinstance(binding.value, ast.Call) and not binding.path
+        promised = ask.annotations.read(facts, binding.annotation) if called else UNKNOWN
         return replace(value, items=contents(value, promised))
     match binding.stmt:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call() as call) if value == UNKNOWN:
