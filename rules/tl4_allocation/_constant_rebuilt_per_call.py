@@ -9,7 +9,6 @@ from dataclasses import field
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.members import Members
-from torchlint.facts.code.callers import passed
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
@@ -78,8 +77,8 @@ class Copiers(Finder):
         """Return the number or sequence that a call hands to such a function, unless it says that it stays."""
         functions = self.graph.sure(call)
         name = self._functions().get(functions[0]) if len(functions) == 1 else None
-        caller = self.graph.caller(functions[0], call) if name is not None else None
-        given = passed(functions[0], name, caller) if name is not None and caller is not None else None
+        handed = self.graph.arguments(functions[0], name) if name is not None else ()
+        given = next((node for caller, node in handed if caller.call is call), None)
         if given is None or self.values.of(facts, given).kind not in _COPIED:
             return None
         others = (self.values.of(facts, each) for each in arguments_of(call) if each is not given)
@@ -89,7 +88,7 @@ class Copiers(Finder):
         """The functions of the project that give a tensor of a parameter on a device, with the parameter."""
         if self._copying is None:
             functions = self.project.functions.values()
-            found = ((each, self._taken(each)) for each in functions if each.returns and not each.decorator_names)
+            found = ((each, self._taken(each)) for each in functions if each.results and not each.decorator_names)
             self._copying = {function: name for function, name in found if name}
         return self._copying
 
@@ -98,11 +97,11 @@ class Copiers(Finder):
 
         None where all calls give the same: what the function returns is a constant then.
         """
-        for each in function.returns:
-            match each.value:
+        for result in function.results:
+            match result:
                 case ast.Call(func=func, args=[ast.Name(id=name) as read, *_], keywords=words):
                     made = self.project.qualified(function.file, func) in COPIES
-                    made = made and name in function.params and len(function.bindings[name]) == 1
+                    made = made and self.project.reaching(function.file, read).parameter is not None
                     placed = any(word.arg == "device" for word in words)
                     if made and placed and not self.constants.of(function.file, read):
                         return name

@@ -350,8 +350,8 @@ class Heat(Fact):
         given = arguments_of(edge.node) if isinstance(edge.node, ast.Call) else ()
         if not any(isinstance(part, ast.Name) and part.id in caller.params for part in given):
             return False
-        above = self.graph.callers.get(caller, ())
-        return begins_episode(caller) or any(takes_ended_simulations(each.call, each.facts) for each in above)
+        above = self.graph.places(caller)
+        return begins_episode(caller) or any(takes_ended_simulations(node, where) for where, node in above)
 
     def _called_seldom(self, scope: Scope) -> Bound | None:
         """The guard on all calls of a function."""

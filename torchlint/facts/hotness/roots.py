@@ -216,9 +216,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         if evaluated or at_intervals(scope, call):
             roots.exempt[call] = AT_INTERVALS
             continue
-        exempt = _exempts_loop(scope, loop, programs) if loop is not None else None
-        if loop is not None and exempt is not None:
-            roots.exempt[loop] = exempt
+        if loop is not None and _is_exempt(roots, scope, loop, programs):
             continue
         if kind == UPDATE and call not in receivers.graph.weak:
             roots.paced.update(unlooped(scope, call))
@@ -305,8 +303,12 @@ def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> tuple[set[ast.AST]
     return found, seen
 
 
-def _exempts_loop(scope: Scope, loop: ast.AST, programs: Programs) -> Exemption | None:
-    return SHOWS if shows(loop) else TRIAL if trial(scope, loop, programs) else None
+def _is_exempt(roots: Roots, scope: Scope, loop: ast.AST, programs: Programs) -> bool:
+    """Whether a loop that steps or updates makes nothing hot; it is noted why."""
+    exempt = SHOWS if shows(loop) else TRIAL if trial(scope, loop, programs) else None
+    if exempt is not None:
+        roots.exempt[loop] = exempt
+    return exempt is not None
 
 
 def _entrances(graph: CallGraph, scope: Scope) -> Iterator[tuple[FileFacts, ast.AST]]:

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
+from torchlint.facts.code.model import AttributeStore, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.values.asking import Ask
@@ -118,9 +118,9 @@ class Narrowed:
     def _is_given(self, facts: FileFacts, name: ast.Name) -> bool:
         """Whether a name is a parameter for which calls give objects that are known: these say more than a test."""
         self.ask.solver.passing()
-        bindings = self.ask.project.reaching(facts, name).bindings
-        scopes = (binding.scope for binding in bindings if binding.how is Bind.PARAM)
-        given = (each for scope in scopes if scope is not None for each in self.ask.given(scope, name.id))
+        parameter = self.ask.project.reaching(facts, name).parameter
+        scope = parameter.scope if parameter is not None else None
+        given = self.ask.given(scope, name.id) if scope is not None else ()
         values = (self.ask.value(caller.facts, node) for caller, node in given if node is not None)
         return any(value is not None and value.known for value in values)
 
