@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from itertools import takewhile
 
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.callers import given_once
-from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.callers import bound_here, given_once
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import arguments_of, is_none, is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
@@ -273,7 +273,7 @@ def takes_ended_simulations(call: ast.AST, facts: FileFacts) -> bool:
 
 def _holds_ends(name: ast.Name, facts: FileFacts, seen: frozenset[str]) -> bool:
     """Whether a name may mean such a tensor, or a part of one: ``ended = done.nonzero()``, ``ended = ended[:, 0]``."""
-    for binding in _bound(name, facts):
+    for binding in bound_here(facts, name):
         if binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
             continue
         flags, tensor = _searched(binding.value)
@@ -321,7 +321,7 @@ def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
 
     Or what an environment keeps of its simulations: ``self.reset_buf``.
     """
-    bindings = _bound(flags, facts)
+    bindings = bound_here(facts, flags)
     if not bindings and isinstance(flags, ast.Attribute):
         return facts.own_object(flags.value) is not None
     made = [b.value if b.path and isinstance(b.value, ast.Call) else None for b in bindings]
@@ -329,18 +329,6 @@ def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
     return any(stepped) and all(
         found or (call is not None and among(flags, call.args)) for call, found in zip(made, stepped, strict=True)
     )
-
-
-def _bound(node: ast.expr, facts: FileFacts) -> Sequence[Binding]:
-    """What a function binds to a name, or to an attribute of its own object."""
-    function = facts.scope_of(node).function
-    match node:
-        case ast.Name(id=name):
-            return function.bindings.get(name, ())
-        case ast.Attribute(attr=name) if facts.is_own(node) and function.method_of is not None:
-            stores = function.method_of.stores.get(name, ())
-            return [store.binding for store in stores if store.scope.function is function]
-    return ()
 
 
 def tests_for(test: ast.expr, names: Container[str]) -> bool:

@@ -212,8 +212,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
         scope, call, kind, fresh, cls = todo.pop()
         facts = scope.file
         loop = enclosing_loop(facts, call, scope)
-        evaluated = kind == STEP and (evaluations.holds(scope) or _evaluates(roots.protocols.get(scope)))
-        if evaluated or at_intervals(scope, call):
+        if at_intervals(scope, call) or (kind == STEP and _evaluates(scope, evaluations, roots)):
             roots.exempt[call] = AT_INTERVALS
             continue
         if loop is not None and _is_exempt(roots, scope, loop, programs):
@@ -258,9 +257,11 @@ def _is_seldom_called(entry: EntryPoint | None) -> bool:
     return entry is not None and entry.frequency < Frequency.UPDATE
 
 
-def _evaluates(entry: EntryPoint | None) -> bool:
-    """Whether a framework evaluates with a function: nothing of a step or an update goes on in it."""
-    return entry is not None and entry.frequency is Frequency.EPISODE and not entry.kinds
+def _evaluates(scope: Scope, evaluations: Evaluations, roots: Roots) -> bool:
+    """Whether a program runs a function at intervals to evaluate, or a framework evaluates with it."""
+    entry = roots.protocols.get(scope)
+    framework = entry is not None and entry.frequency is Frequency.EPISODE and not entry.kinds
+    return framework or evaluations.holds(scope)
 
 
 def _prepares(scope: Scope) -> bool:
