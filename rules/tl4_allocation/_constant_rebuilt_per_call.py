@@ -74,11 +74,12 @@ class Copiers(Finder):
             yield from (call for call in calls if wanted(call))
 
     def copied(self, facts: FileFacts, call: ast.Call) -> ast.expr | None:
-        """Return the number or sequence that a call hands to such a function, unless it says that it stays."""
-        functions = self.graph.sure(call)
-        name = self._functions().get(functions[0]) if len(functions) == 1 else None
-        handed = self.graph.arguments(functions[0], name) if name is not None else ()
-        given = next((node for caller, node in handed if caller.call is call), None)
+        """Return the number or sequence that a call hands to such a function, unless it stays on the host."""
+        functions, copying = self.graph.sure(call), self._functions()
+        if len(functions) != 1 or functions[0] not in copying:
+            return None
+        taken = (functions[0], copying[functions[0]])
+        given = next((arg for arg in arguments_of(call) if taken in self.graph.taking(call, arg)), None)
         if given is None or self.values.of(facts, given).kind not in _COPIED:
             return None
         others = (self.values.of(facts, each) for each in arguments_of(call) if each is not given)
@@ -95,7 +96,7 @@ class Copiers(Finder):
     def _taken(self, function: Scope) -> str:
         """The parameter of which a function returns a tensor, if there is one: ``torch.tensor(x, device=device)``.
 
-        None where all calls give the same: what the function returns is a constant then.
+        Empty where all calls give the same: what the function returns is a constant then.
         """
         for result in function.results:
             match result:
