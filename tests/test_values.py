@@ -1816,3 +1816,17 @@ def test_a_new_tensor_lies_where_a_module_says_that_its_file_imports(setting: st
 )
 def test_a_default_device_moves_nothing_that_lies_on_the_host(setting: str, made: str) -> None:
     assert _made_where(setting, made) is Device.CPU
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("batch['attention_mask'][:, 1:]", "tensor"),
+        ("input_ids[..., 1:]", "tensor"),
+        ("batch.input_ids[:, 1:].sum(1)", "tensor"),
+        ("batch['attention_mask'][1:]", "unknown"),
+        ("batch['frames'][:, 1:]", "unknown"),
+    ],
+)
+def test_a_part_along_several_axes_of_what_tokenizers_give_is_a_tensor(part: str, expected: str) -> None:
+    assert shown(f"def train(batch, input_ids):\n    show({part})\n") == expected

@@ -9,7 +9,7 @@ from torchlint.facts.code.model import Binding
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.join import NDARRAY, TENSOR
-from torchlint.facts.values.operators import is_mask, observes
+from torchlint.facts.values.operators import is_mask, is_part_along_axes, observes
 from torchlint.facts.values.signatures import Of, table
 from torchlint.models import Word, protocols
 from torchlint.rule import UNKNOWN, Device, Kind, Value
@@ -39,9 +39,18 @@ def picks_of_tensor(node: ast.Subscript, of: Of) -> bool:
     """Return whether what is not known otherwise gives a tensor by an index.
 
     A mask picks of a tensor, for nothing else takes one on a device, and the first item of what a model gives is one.
+    A part along several axes of what tokenizers give is one, too: ``batch["attention_mask"][:, 1:]``.
     """
     index = node.slice
-    return is_mask(index, of) or (isinstance(index, ast.Constant) and index.value == 0 and _is_output(node.value, of))
+    if is_mask(index, of) or (is_part_along_axes(node) and _is_of_tokens(node.value)):
+        return True
+    return isinstance(index, ast.Constant) and index.value == 0 and _is_output(node.value, of)
+
+
+def _is_of_tokens(node: ast.expr) -> bool:
+    """Whether an expression has a name, or is under a key, that tokenizers have for what they give."""
+    key = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+    return (key or last_name(node)) in table()["outputs"]["inputs"]
 
 
 def _is_output(node: ast.expr, of: Of) -> bool:
