@@ -1524,7 +1524,7 @@ WRAPPED = {
     "model, optimizer, *_ = self.booster.boost(net, optimizer)\n    show(model)": "module code.Net",
     "show(peft.get_peft_model(net, config))": "module code.Net",
     "show(peft.prepare_model_for_kbit_training(model=net))": "module code.Net",
-    "show(peft.get_peft_model(args, config))": "module torch.nn.Module",
+    "show(peft.get_peft_model(args, config))": "module",
     "show(peft.count(net))": "unknown",
     "show(kitchen.prepare(net))": "unknown",
     "show(with_adapters(net, 4))": "module code.Net",

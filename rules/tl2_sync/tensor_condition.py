@@ -18,6 +18,7 @@ from torchlint.rule import (
     Report,
     Rule,
     Site,
+    Use,
 )
 
 from ._debug_checks import VARIABLE, behind_a_flag
@@ -170,6 +171,8 @@ class TensorCondition(Rule):
         if isinstance(node, cst.Call) and (what := _read_by(site, node)):
             if what == _TRUTH and _ends_loop(site, node):
                 return
+            if what == _CHOSEN and Use.SIZE in site.flow.uses(node):
+                return  # a number of rounds or of rows is needed on the host
             yield Report(node, _MESSAGE.format(what=what, better=_BETTER_FOR.get(what, _KEEP)))
         elif _asked(site, node) and reads(site, node) and _comes_first(site, node):
             purpose = site.flow.purpose()

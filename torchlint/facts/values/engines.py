@@ -13,7 +13,7 @@ from torchlint.models import protocols
 from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 _PREPARED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.ENV})
-_SOME_MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
+_SOME_MODULE = Value(Kind.MODULE)  # of a class that is not known
 _WRAPPED = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.LIST})
 
 
