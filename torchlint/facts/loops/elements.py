@@ -27,7 +27,8 @@ _KEEPING = frozenset(
 )
 _BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "max", "min", "len", "abs", "range"))
 _FUNCTIONS = frozenset(
-    f"torch.{name}" for name in ("where", "max", "min", "maximum", "minimum", "clamp", "exp", "log", "abs")
+    f"torch.{name}"
+    for name in ("where", "max", "min", "maximum", "minimum", "clamp", "exp", "log", "abs", "zeros_like")
 )
 _FILLING = function_names("torch", makes="filled")
 _JOINING = function_names("torch", joins="parts")
