@@ -293,7 +293,7 @@ HAND_MUTANTS = (
     HandMutant(
         "the beginning of a name finds no method",
         "torchlint/facts/code/dynamic.py",
-        "texts = found.texts or _fitting(ask, source.name, found)",
+        "texts = found.texts or _fitting(ask, source, found)",
         "texts = found.texts",
         "test_indirect.py::test_what_runs_a_function",
     ),
@@ -303,5 +303,19 @@ HAND_MUTANTS = (
         "isinstance(func, ast.Attribute) and func.attr in _RECEIVES for func",
         "isinstance(func, ast.Attribute) for func",
         "test_hotness.py::test_loops",
+    ),
+    HandMutant(
+        "a round of a loop begins with all that its body binds",
+        "torchlint/facts/code/reach.py",
+        "found.extend(self.round_ends(parent))",
+        "found.extend(self.anywhere(parent.body))",
+        "test_reach.py::test_reaching",
+    ),
+    HandMutant(
+        "of what an unknown call prepares nothing is known",
+        "torchlint/facts/values/calls.py",
+        "if result == UNKNOWN and name not in project.classes:",
+        "if result != UNKNOWN and name not in project.classes:",
+        "test_values.py::test_what_is_given_back_wrapped_or_as_it_came_is_what_was_given",
     ),
 )
