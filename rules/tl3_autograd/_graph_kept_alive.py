@@ -50,7 +50,7 @@ def written_into(site: Site, node: cst.CSTNode) -> str:
     """Return the tensor that each round writes a value into, and with it its graph: ``losses[i] = loss``."""
     twin = site.expression(node)
     recorded = twin is not None and site.autograd.records() is True
-    return site.fact(Growth).written(site.file, twin, anew=True) if recorded and twin is not None else ""
+    return site.fact(Growth).written(site.file, twin, fresh=True) if recorded and twin is not None else ""
 
 
 def gives_loss(site: Site, node: cst.CSTNode) -> bool:

@@ -128,7 +128,7 @@ class GraphKeptAlive(Rule):
         if not isinstance(node, cst.BaseExpression):
             return
         place = written_into(site, node)
-        where = place or site.loops.grown(node, anew=True)
+        where = place or site.loops.grown(node, fresh=True)
         if not where or _follows_another(site, node):
             return
         given, kind = gives_loss(site, node), site.values.of(node).kind

@@ -34,7 +34,7 @@ _SHARE = 0.1
 State = dict[str, tuple[int, int, int]]
 
 
-def watch(run: CheckRun, anew: Callable[[], CheckRun]) -> NoReturn:
+def watch(run: CheckRun, again: Callable[[], CheckRun]) -> NoReturn:
     """Lint and wait, until the user interrupts; the whole project is watched, because facts come from all of it.
 
     Files are looked at again and again: that needs no support by the file system, so it works in containers and on
@@ -51,7 +51,7 @@ def watch(run: CheckRun, anew: Callable[[], CheckRun]) -> NoReturn:
         if sys.stdout.isatty():
             write(sys.stdout, _CLEAR)
         try:
-            run = anew()
+            run = again()
         except (Failure, SettingsError) as error:
             _tell(error)
             seen = calm  # what changed since then is not known yet

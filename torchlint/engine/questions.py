@@ -331,10 +331,10 @@ class SiteLoops(_Questions):
         twin = self.site.expression(node)
         return (self.site.analyses[Provenance].loops_over(self.site.file, twin) or None) if twin is not None else None
 
-    def grown(self, node: cst.CSTNode, *, anew: bool = False) -> str | None:
+    def grown(self, node: cst.CSTNode, *, fresh: bool = False) -> str | None:
         """Return the accumulator that an expression is added to in each round."""
         twin = self.site.expression(node)
-        return (self.site.analyses[Growth].of(self.site.file, twin, anew=anew) or None) if twin is not None else None
+        return (self.site.analyses[Growth].of(self.site.file, twin, fresh=fresh) or None) if twin is not None else None
 
     def is_batchable(self, call: cst.Call) -> bool:
         """Return whether a call in a loop could be made once for all rounds."""

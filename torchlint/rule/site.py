@@ -181,7 +181,7 @@ class LoopQuestions(Protocol):
         ``for p in group["params"]``.
         """
 
-    def grown(self, node: cst.CSTNode, *, anew: bool = False) -> str | None:
+    def grown(self, node: cst.CSTNode, *, fresh: bool = False) -> str | None:
         """Return the accumulator that an expression is added to, as source; ``None`` when nothing outlives the round.
 
         ``total`` of ``total += x`` and ``total = total + x``, ``items`` of ``items.append(x)`` and of

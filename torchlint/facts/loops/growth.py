@@ -34,7 +34,7 @@ class Growth(Fact):
     flow: Flow
     _kept: dict[Scope, dict[str, str]] = field(default_factory=dict)
 
-    def of(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
+    def of(self, facts: FileFacts, node: ast.expr, *, fresh: bool = False) -> str:
         """Return the source of the sum or collection that an expression is added to.
 
         The result is empty when there is none that lasts.
@@ -45,22 +45,22 @@ class Growth(Fact):
             return ""  # the parts of a display are asked about one by one; a parameter where the function is called
         held, parent = _holder(facts, node)
         if isinstance(parent, ast.Call):
-            return self._called(facts, parent, held, anew)
+            return self._called(facts, parent, held, fresh)
         if held is not node:
             return ""
         if isinstance(parent, ast.AugAssign):
             adds = isinstance(parent.op, ast.Add) and parent.value is node
-            return ast.unparse(parent.target) if adds and self._lasts(facts, node, parent.target, anew) else ""
+            return ast.unparse(parent.target) if adds and self._lasts(facts, node, parent.target, fresh) else ""
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add):
-            return self._sum(facts, node, parent, anew)
+            return self._sum(facts, node, parent, fresh)
         return ""
 
-    def written(self, facts: FileFacts, node: ast.expr, *, anew: bool = False) -> str:
+    def written(self, facts: FileFacts, node: ast.expr, *, fresh: bool = False) -> str:
         """Return the source of the tensor that an expression is written into, ``losses[i] = loss``, if that lasts."""
         match facts.parent.get(node):
             case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole)], value=value) if value is node:
                 tensor = self.flow.values.of(facts, whole).kind is Kind.TENSOR
-                return whole.id if tensor and self._lasts(facts, node, whole, anew) else ""
+                return whole.id if tensor and self._lasts(facts, node, whole, fresh) else ""
         return ""
 
     def places(self, facts: FileFacts, wanted: Callable[[ast.expr], object]) -> Iterator[ast.expr]:
@@ -101,7 +101,7 @@ class Growth(Fact):
 
     # sums -----------------------------------------------------------------------------------------------------------
 
-    def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp, anew: bool) -> str:
+    def _sum(self, facts: FileFacts, node: ast.expr, sum_: ast.BinOp, fresh: bool) -> str:
         """``total = total + x``, also of each entry: ``totals = {k: totals[k] + x for k, x in parts.items()}``."""
         other = sum_.left if sum_.right is node else sum_.right
         stmt = facts.parent.get(sum_)
@@ -111,22 +111,22 @@ class Growth(Fact):
             return ""
         target = stmt.targets[0]
         same = alike(other, target) and not alike(node, target)
-        return ast.unparse(target) if same and self._lasts(facts, node, other, anew) else ""
+        return ast.unparse(target) if same and self._lasts(facts, node, other, fresh) else ""
 
     # collections ----------------------------------------------------------------------------------------------------
 
-    def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr, anew: bool) -> str:
+    def _called(self, facts: FileFacts, call: ast.Call, node: ast.expr, fresh: bool) -> str:
         """``items.append(x)``, or a function of the project that does it."""
         func = call.func
         targets = self.graph.callees.get(call)
         if targets:
             text = self._kept_as(call, node, 0)
-            return text if not anew or self._made_in_any(facts, node) else ""
+            return text if not fresh or self._made_in_any(facts, node) else ""
         if not isinstance(func, ast.Attribute) or func.attr not in _ADDING or call.keywords:
             return ""
         if len(call.args) != _taken(func.attr) or call.args[-1] is not node:
             return ""
-        return ast.unparse(func.value) if self._lasts(facts, node, func.value, anew) else ""
+        return ast.unparse(func.value) if self._lasts(facts, node, func.value, fresh) else ""
 
     def kept(self, function: Scope, depth: int = 0) -> dict[str, str]:
         """Return the parameters that a function adds to something of its own object, and to what."""
@@ -166,20 +166,20 @@ class Growth(Fact):
         parameter = self.project.reaching(facts, node).parameter
         return parameter is not None and parameter.scope in self.graph.callers
 
-    def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, anew: bool) -> bool:
+    def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, fresh: bool) -> bool:
         """Whether what an expression is added to outlives the function, or a round of a loop (that makes it again)."""
         base = target
         while isinstance(base, ast.Subscript):
             base = base.value
         loops = [loop for loop in around(facts, base) if not isinstance(loop, COMPREHENSIONS)]
-        made = [loop for loop in loops if not anew or self._made_in(facts, node, loop)]
+        made = [loop for loop in loops if not fresh or self._made_in(facts, node, loop)]
         if isinstance(base, ast.Name):
             return any(self._comes_in(facts, base, loop) for loop in made)
         text = dotted(base)
         root = text.partition(".")[0]
         if not text or root not in facts.scope_of(base).function.params:
             return False
-        if (anew or not loops) and stored_before(facts, base, text, None) is None:
+        if (fresh or not loops) and stored_before(facts, base, text, None) is None:
             return True
         return any(stored_before(facts, base, text, loop) is None for loop in made)
 
