@@ -11,7 +11,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import fresh_name, mentions_of
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import arguments_of, walk
+from torchlint.facts.code.tree import arguments_of, root_of, walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.state.effects import Sides, together
@@ -31,7 +31,6 @@ from ._index_uses import (
     names_in_index,
     parts_of_index,
     place_in,
-    root_of,
 )
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
@@ -288,7 +287,7 @@ class HostIndices(Finder):
             return f"{ast.unparse(anchor)}.device", False
         function = facts.scope_of(first).function
         owner = function.method_of
-        kept = all(root_of(node.value) == function.self_name for node, _ in members)
+        kept = all(facts.own_object(root_of(node.value)) is function for node, _ in members)
         if owner is None or not function.self_name or not kept:
             return "", False
         names = {name for scope in self.project.family(owner.dotted) for name in self._devices(scope)}

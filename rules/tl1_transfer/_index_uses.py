@@ -31,13 +31,6 @@ def anchor_of(first: ast.stmt, members: Iterable[Use]) -> ast.expr | None:
     return next((base for base in bases if is_chain(base)), None)
 
 
-def root_of(node: ast.expr) -> str:
-    """Return the name of the object that an expression takes a part of: ``self`` of ``self.fields[key]``."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def is_chain(node: ast.expr) -> bool:
     """Return whether an expression is a name, or attributes of one."""
     while isinstance(node, ast.Attribute):

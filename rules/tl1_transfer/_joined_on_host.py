@@ -18,6 +18,8 @@ from torchlint.models import function_names
 from torchlint.rule import Device, Fix, Kind
 from torchlint.rule.site import Site
 
+from ._index_uses import is_chain
+
 _MAKERS = ("torch.tensor", "torch.as_tensor")
 _JOINS = function_names(joins="parts")
 _ON_HOST = frozenset({Kind.NDARRAY, Kind.NUMBER, Kind.SCALAR})
@@ -82,12 +84,12 @@ class JoiningItems(Fact):
             ):
                 given = {keyword.arg: keyword.value for keyword in keywords}
                 device = given.get("device")
-                if device is None or not given.keys() <= {"dtype", "device"} or not _is_chain(device):
+                if device is None or not given.keys() <= {"dtype", "device"} or not is_chain(device):
                     return None
                 kept = [facts.text_of(source)]
                 kept += [f"{each.arg}={facts.text_of(each.value)}" for each in keywords if each.arg != "device"]
                 return device, f"{facts.text_of(func)}({', '.join(kept)})", source
-            case ast.Call(func=ast.Attribute(value=source, attr="to"), args=[device], keywords=[]) if _is_chain(device):
+            case ast.Call(func=ast.Attribute(value=source, attr="to"), args=[device], keywords=[]) if is_chain(device):
                 kind = self.values.of(facts, source).kind
                 return (device, facts.text_of(source), source) if kind is Kind.TENSOR else None
         return None
@@ -154,13 +156,6 @@ def _is_next(facts: FileFacts, listed: ast.ListComp, join: ast.Call) -> bool:
 
 def _is_store(node: ast.Attribute) -> bool:
     return not isinstance(node.ctx, ast.Load)
-
-
-def _is_chain(node: ast.expr) -> bool:
-    """Whether an expression is a name, or attributes of one."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def joined_items(site: Site, call: cst.Call) -> JoinedItems | None:

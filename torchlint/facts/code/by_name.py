@@ -41,7 +41,7 @@ _OF_LIBRARIES = method_names()
 _FEW_ARGUMENTS = 2
 # Those that take nothing where others have them.
 _ALONE = frozenset({"reset"})
-_TELLING = 2  # so many names of several words are no accident
+_DISTINCTIVE = 2  # how many names of several words identify a family of classes
 
 _Like = tuple[frozenset[str], str, Shape, bool]
 """What calls have in common that may mean the same methods.
@@ -65,13 +65,13 @@ def _is_plain(call: ast.Call, name: str) -> bool:
 class _Near:
     """The methods that a call may mean, whether they are few, and the objects that have them and all that is asked.
 
-    ``told``: so much is asked that hardly an object of a library has it, too.
+    ``identified``: the attributes that code asks for belong to one family of classes, and to no known library.
     """
 
     methods: list[Scope]
     few: bool
     receivers: tuple[Receiver, ...]
-    told: bool
+    identified: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -112,8 +112,8 @@ class _Linker:
                 self.graph.receivers[call] = near.receivers
                 if len(near.receivers) == 1 and near.receivers != (ANY,):
                     self.graph.sole.add(call)
-                if near.told:
-                    self.graph.told.add(call)
+                if near.identified:
+                    self.graph.identified.add(call)
             elif near.methods:
                 self.graph.open.add(func.attr)
         for facts, call in pending:
@@ -188,12 +188,12 @@ class _Linker:
                 near = [method for method in near if self._has_more(method, use.methods)]
             tops = {self._topmost(m) for m in near}
             few = 0 < len(near) <= MANY or len(tops) == 1
-            told = len(tops) == 1 and self._tells(tops.pop(), use)
+            identified = len(tops) == 1 and self._identifies(tops.pop(), use)
             objects = dict.fromkeys(cls.dotted for method in near for cls in having[method])
             receivers = (
                 tuple(Receiver(name, derived=False) for name in objects) if len(objects) <= _MANY_CLASSES else (ANY,)
             )
-            found = self.near[like, use, ambiguous] = _Near(near, few, receivers, told)
+            found = self.near[like, use, ambiguous] = _Near(near, few, receivers, identified)
         return found
 
     def _switches(self, facts: FileFacts, call: ast.Call, func: ast.Attribute) -> bool:
@@ -217,15 +217,15 @@ class _Linker:
         family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
         return bool(own) and all(any(name in scope.bindings for scope in family) for name in own)
 
-    def _tells(self, method: Scope, use: ObjectUse) -> bool:
-        """Whether the class of a method, of which all attributes are known, has so much of what is asked of an object.
+    def _identifies(self, method: Scope, use: ObjectUse) -> bool:
+        """Whether what code asks of an object identifies the class of a method, of which all attributes are known.
 
         What code asks for must be a name of several words that neither torch nor a library of the models has.
         """
         owner = method.method_of
         known = self.structures.names(owner.dotted) if owner is not None else None
         asked = use.read | use.methods
-        return known is not None and sum(name in known and _is_telling(name) for name in asked) >= _TELLING
+        return known is not None and sum(name in known and _is_distinctive(name) for name in asked) >= _DISTINCTIVE
 
     def _topmost(self, method: Scope) -> Scope:
         """The method of the farthest ancestor that a method overrides, itself where it overrides none."""
@@ -255,8 +255,8 @@ def suiting(facts: FileFacts, call: ast.Call, targets: list[tuple[Scope, int]]) 
     return fitting or targets
 
 
-def _is_telling(name: str) -> bool:
-    """Whether hardly an object of a library has an attribute of a name."""
+def _is_distinctive(name: str) -> bool:
+    """Whether a name has several words, and neither torch nor a library of the models has it."""
     if "_" not in name.strip("_") or name in _COMMON:
         return False
     return not torch_table.is_method(name) and name not in _OF_LIBRARIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import AttributeStore, Bind, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
@@ -206,18 +206,6 @@ def stores_of(project: Project, cls: str, name: str) -> Iterator[AttributeStore]
     """Yield all assignments to an attribute in a class, its ancestors and its descendants."""
     for scope in project.relatives_storing(cls, name):
         yield from scope.stores[name]
-
-
-def bound_here(facts: FileFacts, node: ast.expr) -> Sequence[Binding]:
-    """Return what the function around an expression binds to it: to a name, or to an attribute of its own object."""
-    function = facts.scope_of(node).function
-    match node:
-        case ast.Name(id=name):
-            return function.bindings.get(name, ())
-        case ast.Attribute(attr=name) if facts.is_own(node) and function.method_of is not None:
-            stores = function.method_of.stores.get(name, ())
-            return [store.binding for store in stores if store.scope.function is function]
-    return ()
 
 
 def given_once(cls: Scope, name: str) -> list[ast.expr | None]:

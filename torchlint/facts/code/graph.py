@@ -57,8 +57,8 @@ class CallGraph(Fact):
 
     ``groups`` gives for each file those it is connected with by imports. ``callers`` maps a function to the calls that
     reach it; ``callees`` a call to what it reaches; ``weak`` holds calls that were linked by the method's name alone,
-    ``sole`` those of them where one class has all that is asked of the object, ``told`` those where the classes that
-    have it are of one family, and it is so much that hardly an object of a library has it;
+    ``sole`` those of them where one class has all that is asked of the object, ``identified`` those where the
+    attributes asked belong to one family of classes, and to no known library;
     ``unlinked`` the names of methods of such calls and of those that stay without a link, ``open`` of those that too
     many have to link their calls. ``via`` holds, for a call of a parameter and a function that it reaches, the calls
     that pass this function. ``runs`` are the places that run a function otherwise, by function; ``wrapped`` the calls
@@ -71,7 +71,7 @@ class CallGraph(Fact):
     callees: dict[ast.Call, tuple[Scope, ...]] = field(default_factory=dict)
     weak: set[ast.Call] = field(default_factory=set)
     sole: set[ast.Call] = field(default_factory=set)
-    told: set[ast.Call] = field(default_factory=set)
+    identified: set[ast.Call] = field(default_factory=set)
     built: set[str] = field(default_factory=set)
     unlinked: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
@@ -128,7 +128,7 @@ class CallGraph(Fact):
         Their new calls are still to be resolved.
         """
         kept = CallGraph(self.groups, weak=self.weak - edits.calls, built=set(self.built))
-        kept.sole, kept.told = self.sole - edits.calls, self.told - edits.calls
+        kept.sole, kept.identified = self.sole - edits.calls, self.identified - edits.calls
         kept.unlinked, kept.open = set(self.unlinked), set(self.open)
         kept.callees = {
             call: tuple(edits.current(scopes)) for call, scopes in self.callees.items() if call not in edits.calls

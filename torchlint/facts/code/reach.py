@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from itertools import takewhile
 
 from torchlint.facts.code.jumps import Loop, breaks, is_endless, is_try, jumps, leaves
 from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
@@ -362,8 +363,8 @@ class _Finder:
             if self.block(stmt.orelse, found) and not broken:
                 return True
             self.own(stmt, found)
-            found.extend(self.round_ends(stmt))
-            found.extend(self._broken_off(stmt)[1])
+            for left in self._broken_off(stmt):
+                found.extend(left)
             return isinstance(stmt, ast.While) and is_endless(stmt) and self._before_break(stmt)
         if isinstance(stmt, _WITH) and self.block(stmt.body, found):
             return True
@@ -422,20 +423,19 @@ class _Finder:
             if self.steps.get(loop.body[0]):
                 if not leaves(loop.body):
                     self.block(loop.body, ends)
+                inside = set(self.anywhere(loop.body))
                 for jump in self.jumps(loop):
-                    self._jump(jump, loop, left if isinstance(jump, ast.Break) else ends)
+                    reached = (each for each in self._jump(jump, loop) if each in inside)
+                    (left if isinstance(jump, ast.Break) else ends).extend(reached)
             known = self.ends[loop] = tuple(dict.fromkeys(ends)), tuple(dict.fromkeys(left))
         return known
 
-    def _jump(self, jump: ast.Break | ast.Continue, loop: Loop, found: list[Binding]) -> None:
-        """Collect what reaches the end of a round by a jump; a ``finally`` that it passes runs before."""
-        inside = set(self.anywhere(loop.body))
-        found.extend(each for each in self.backwards(jump, loop)[0] if each in inside)
-        for node in self.facts.ancestors(jump):
-            if node is loop:
-                break
+    def _jump(self, jump: ast.Break | ast.Continue, loop: Loop) -> Iterator[Binding]:
+        """What reaches the end of a round by a jump; a ``finally`` that it passes runs before."""
+        yield from self.backwards(jump, loop)[0]
+        for node in takewhile(lambda each: each is not loop, self.facts.ancestors(jump)):
             if is_try(node):
-                found.extend(self.anywhere(node.finalbody))
+                yield from self.anywhere(node.finalbody)
 
     def anywhere(self, stmts: Sequence[ast.stmt]) -> tuple[Binding, ...]:
         """Return every binding inside the statements of a block."""

@@ -201,9 +201,10 @@ def _is_part_of(binding: Binding, name: str, row: int) -> bool:
 def _taken_apart(node: ast.expr) -> ast.expr:
     """What is taken apart: ``x`` of ``x``, of ``zip(*x)``, and of ``[list(part) for part in zip(*x)]``."""
     match node:
-        case ast.ListComp(generators=[ast.comprehension(iter=inner)]):
-            return _taken_apart(inner)
-        case ast.GeneratorExp(generators=[ast.comprehension(iter=inner)]):
+        case (
+            ast.ListComp(generators=[ast.comprehension(iter=inner)])
+            | ast.GeneratorExp(generators=[ast.comprehension(iter=inner)])
+        ):
             return _taken_apart(inner)
         case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(value=inner)]):
             return inner

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from itertools import takewhile
 
 from torchlint.facts.code.alike import among
-from torchlint.facts.code.callers import bound_here, given_once
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.callers import given_once
+from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import arguments_of, is_none, is_number, names_in, walk
 from torchlint.facts.hotness.intervals import is_interval
@@ -273,7 +273,7 @@ def takes_ended_simulations(call: ast.AST, facts: FileFacts) -> bool:
 
 def _holds_ends(name: ast.Name, facts: FileFacts, seen: frozenset[str]) -> bool:
     """Whether a name may mean such a tensor, or a part of one: ``ended = done.nonzero()``, ``ended = ended[:, 0]``."""
-    for binding in bound_here(facts, name):
+    for binding in _bound(name, facts):
         if binding.how is not Bind.ASSIGN or binding.path or binding.value is None:
             continue
         flags, tensor = _searched(binding.value)
@@ -311,19 +311,19 @@ def _gives_tensor(found: ast.Call, outer: ast.expr) -> bool:
     return asked or (not found.args and isinstance(outer, ast.Call) and outer is not found)
 
 
+def _bound(name: ast.Name, facts: FileFacts) -> Sequence[Binding]:
+    """All that the function around a name binds to it."""
+    return facts.scope_of(name).function.bindings.get(name.id, ())
+
+
 def _are_of_many(flags: ast.expr, facts: FileFacts) -> bool:
     """Whether flags in a tensor are those of environments that are simulated at once: a step gave or keeps them."""
     return facts.is_own(flags) or _is_stepped(flags, facts)
 
 
 def _is_stepped(flags: ast.expr, facts: FileFacts) -> bool:
-    """Whether all that a function binds to a name is a part of what a step gives, or of what a call makes of that.
-
-    Or what an environment keeps of its simulations: ``self.reset_buf``.
-    """
-    bindings = bound_here(facts, flags)
-    if not bindings and isinstance(flags, ast.Attribute):
-        return facts.own_object(flags.value) is not None
+    """Whether all that a function binds to a name is a part of what a step gives, or of what a call makes of that."""
+    bindings = _bound(flags, facts) if isinstance(flags, ast.Name) else ()
     made = [b.value if b.path and isinstance(b.value, ast.Call) else None for b in bindings]
     stepped = [call is not None and last_name(call.func) in _ACTING for call in made]
     return any(stepped) and all(

@@ -199,7 +199,7 @@ def _rates(*rates: tuple[Receiver, Frequency]) -> dict[Receiver, Frequency]:
 def _sorted(heat: Heat) -> dict[Scope, list[Edge]]:
     """The edges of the call graph, by the function that they leave."""
     edges: dict[Scope, list[Edge]] = {}
-    weak = heat.graph.weak - heat.graph.told
+    weak = heat.graph.weak - heat.graph.identified
     doubtful = weak - heat.graph.sole
     for facts in heat.project.files.values():
         for scope in facts.scopes:
