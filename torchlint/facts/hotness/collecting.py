@@ -40,8 +40,10 @@ class RolloutLoops(Fact):
         return (meant[0] for call in scope.calls if len(meant := self.heat.graph.sure(call)) == 1)
 
     def around(self, facts: FileFacts, node: ast.AST) -> bool:
-        """Return whether a node is in a loop that collects a rollout in each round."""
+        """Return whether a node is in a loop that collects a rollout, or has a model generate one, in each round."""
         loop = next((part for part in facts.ancestors(node) if isinstance(part, LOOPS)), None)
+        if loop in self.heat.roots.generating:
+            return True
         calls = (part for part in walk(loop) if isinstance(part, ast.Call)) if loop is not None else ()
         return any(self._collects(facts, call) for call in calls)
 
