@@ -9,6 +9,7 @@ from dataclasses import replace
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.statistics import statistics_of
@@ -84,11 +85,12 @@ class Data:
         """Follow the value into a condition, of which it is the sink.
 
         A decision that is seldom taken needs the value as seldom, like a log; one of how a text reads is a
-        text; one of whether the value is recorded needs it where the record does.
+        text; one of whether the value is recorded needs it where the record does; one of whether it is the largest
+        until now needs it where that is read.
         """
         if _formats(spot.facts.scope_of(spot.node).function) or _chooses_text(spot):
             yield self.text
-        elif recorded := _recorded(spot):
+        elif recorded := _recorded(spot) or _held_beside(spot):
             yield from map(spot.at, recorded)
         elif not _replaces(spot):
             yield Use.LOGGED if self.seldom(spot.facts, spot.node) else Use.CONDITION
@@ -338,6 +340,27 @@ def _recorded(spot: Spot) -> list[ast.expr]:
         return []
     added = [_added(stmt) for stmt in parent.body]
     return [each for each in added if each is not None] if all(alike(call.args[0], each) for each in added) else []
+
+
+def _held_beside(spot: Spot) -> list[ast.expr]:
+    """What is kept where a value is the largest or smallest until now, with that value; else an empty list.
+
+    ``x`` and ``step`` of ``if x > self.most: self.most, self.at = x, step`` in two statements: `max` with its place.
+    """
+    parent = spot.facts.parent
+    compare = spot.node if isinstance(spot.node, ast.Compare) else parent.get(spot.node)
+    match compare, parent.get(compare) if compare is not None else None:
+        case (
+            ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]),
+            ast.If(test=test, body=body, orelse=[]),
+        ) if test is compare:
+            kept = [stmt for stmt in body if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1]
+            sides = [(kept_as, value) for kept_as, value in ((left, right), (right, left))]
+            extreme = any(alike(s.targets[0], at) and alike(s.value, value) for s in kept for at, value in sides)
+            plain = len(kept) == len(body) and all(isinstance(s.targets[0], (ast.Name, ast.Attribute)) for s in kept)
+            calls = any(isinstance(node, ast.Call) for s in kept for node in walk(s.value))
+            return [s.value for s in kept] if extreme and plain and not calls else []
+    return []
 
 
 def _replaces(spot: Spot) -> bool:

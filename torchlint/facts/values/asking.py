@@ -117,6 +117,11 @@ class Ask:
         """Return the value of a call that may run any of these functions."""
         return join(self.solver.ask(function) for function in functions)
 
+    def item(self, classes: str) -> Value | None:
+        """Return what ``thing[key]`` gives where classes of the project say so, ``None`` where that is not known yet."""
+        found = [scope for cls in classes.split("|") for scope in self.project.implementations(cls, "__getitem__")]
+        return self.returned(found) if found else UNKNOWN
+
     def attribute(self, classes: str, name: str) -> Value | None:
         """Return an attribute of an instance of a class, or of one of several whose names are separated by ``|``."""
         return join(self.solver.ask((cls, name)) for cls in classes.split("|"))

@@ -69,13 +69,25 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return named_tuple(node, of)
     if name == "collections.defaultdict":
-        lists = bool(node.args) and of(node.args[0]).name == "builtins.list"
-        return Value(Kind.DICT, items=(Value(Kind.LIST),) if lists else ())
+        made = _made_by(node.args[0], of) if node.args else UNKNOWN
+        return Value(Kind.DICT, items=(made,) if made.known else ())
     if name in ("itertools.chain", "itertools.chain.from_iterable") and len(node.args) >= 1:
         return _chained(name, node, of)
     if name in ("collections.OrderedDict",):
         return builtin_call("dict", node, of)
     return spaces.made(name, node, of) or tensordicts.made(name, node, of) or options.made(name, node, of)
+
+
+def _made_by(factory: ast.expr, of: signatures.Of) -> Value:
+    """What a table makes where it has no entry: ``defaultdict(list)``, ``defaultdict(lambda: Meter())``."""
+    if isinstance(factory, ast.Lambda):
+        made = of(factory.body)
+        return made if made.kind is Kind.INSTANCE else UNKNOWN
+    value = of(factory)
+    if value.name == "builtins.list":
+        return Value(Kind.LIST)
+    own = value.kind is Kind.CLASS and not value.name.startswith("builtins.")
+    return Value(Kind.INSTANCE, name=value.name) if own else UNKNOWN
 
 
 def _chained(name: str, node: ast.Call, of: signatures.Of) -> Value:

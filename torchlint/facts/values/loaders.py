@@ -40,8 +40,7 @@ def loader(ask: Ask, facts: FileFacts, name: str, call: ast.Call) -> Value | Non
         function = ask.project.functions.get(ask.known(facts, collate).name)
         element = ask.solver.ask(function) if function is not None else UNKNOWN
     elif source.kind is Kind.INSTANCE and (size is None or ask.known(facts, size).kind is not Kind.NONE):
-        rows = ask.project.implementations(source.name, "__getitem__")
-        element = ask.returned(rows) if rows else UNKNOWN
+        element = ask.item(source.name)
     if element is None:
         return None
     element = _collated(element) if collate is None else element

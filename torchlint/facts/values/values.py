@@ -284,10 +284,10 @@ class Values(Fact):
             return self._ask.guess(TENSOR)
         if isinstance(key, str) and is_typed_dict(self.project, source):
             return self._ask.attribute(source.name, key)
-        if source.kind is Kind.DICT and isinstance(key, str) and source.keys:
-            return source.item(key) or UNKNOWN
         if source.kind is Kind.DICT:
-            return join(source.items) or UNKNOWN
+            return (source.item(key) if isinstance(key, str) and source.keys else join(source.items)) or UNKNOWN
+        if source.kind is Kind.INSTANCE and not source.items:
+            return self._ask.item(source.name)
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and isinstance(index, ast.Slice):
             return some_of(source, index)
