@@ -72,6 +72,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
             "processes",
             ("objects", "values"),
         ),
+        "files": Attribute("writes its argument, as data, to a file", kind=bool),
         "fills": Attribute("gives an object of the class that is its first argument, filled with settings", kind=bool),
         "finds": Attribute("returns the places at which a condition holds", kind=bool),
         "folds": Attribute("computes one number of what it is given", kind=bool),

@@ -53,6 +53,7 @@ _HOST = (
     *("itertools.", "optuna."),
 )
 _FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
+_FILING = method_names(files=True)
 _EXCHANGING = last_names("torch.distributed", exchanges="objects")
 _OF_ALL_PROCESSES = method_names(exchanges="values")
 _MAKES = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor"})
@@ -167,7 +168,7 @@ class Data:
             return iter((Use.SIZE if method in _SHAPING else Use.TENSOR,))
         if kind is Kind.DISTRIBUTION:
             return iter((Use.TENSOR,))
-        if kind in (Kind.NDARRAY, Kind.SCALAR):
+        if kind in (Kind.NDARRAY, Kind.SCALAR) or method in _FILING:
             return iter((Use.HOST,))
         return iter((spot.same(call),)) if method in _OF_ALL_PROCESSES or gathers(method, call) else None
 
