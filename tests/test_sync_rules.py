@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -323,3 +325,26 @@ def test_calls_that_share_a_function_or_the_top_of_a_file_say_so(tmp_path: Path,
     found = lint(tmp_path, {"train.py": SHARED.format(head=head)}, select=("TL305",)).findings
     assert len(found) == 2
     assert all(f"(2 such calls in this {word})" in each.message for each in found)
+
+
+def test_the_first_compilation_of_a_process_turns_the_validation_of_torch_off() -> None:
+    """TL205 is silent in a program that compiles: this is why."""
+    code = (
+        "import torch\n"
+        "from torch.distributions import Distribution\n"
+        "print(Distribution._validate_args)\n"
+        "torch.compile(lambda x: x)\n"
+        "print(Distribution._validate_args)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert said.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_program_that_compiles_elsewhere_validates_nothing(tmp_path: Path, compiled: bool) -> None:
+    decorator = "@torch.compile\n" if compiled else ""
+    loss = f"import torch\n\n\n{decorator}def loss(x):\n    return x.square().mean()\n"
+    policy = POLICY + '\n\nif __name__ == "__main__":\n    collect(make(), 10)\n'
+    texts = {"loss.py": loss, "main.py": "from loss import loss\n" + policy, "other.py": policy}
+    found = sorted(each.path for each in lint(tmp_path, texts).findings if each.code == "TL205")
+    assert found == (["other.py"] if compiled else ["main.py", "other.py"])

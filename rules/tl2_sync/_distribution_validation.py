@@ -16,6 +16,7 @@ from torchlint.facts.code.occurrences import Occurrences
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.hotness.switches import Switches
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, InFile
 from torchlint.rule.site import Site
@@ -133,6 +134,7 @@ class ProgramEntries(Fact):
     project: Project
     heat: Heat
     occurrences: Occurrences
+    switches: Switches
     early: bool = False
     _imported: dict[str, frozenset[str]] = field(default_factory=dict)
     _run: dict[str, frozenset[Scope]] = field(default_factory=dict)
@@ -146,22 +148,33 @@ class ProgramEntries(Fact):
         """Read which torch the project pins."""
         pinned = version_of(analyses.settings.pinned_torch)
         early = pinned is not None and pinned < _FIRST
-        return cls(analyses[Project], analyses[Heat], analyses[Occurrences], early)
+        return cls(analyses[Project], analyses[Heat], analyses[Occurrences], analyses[Switches], early)
 
     def validates(self, facts: FileFacts) -> bool:
         """Return whether no program that runs a file sets the default to anything but a plain ``True``.
 
         A call counts for all files where it is not known which program runs it, or which one runs the file. Nothing is
-        validated by default in a project that pins a torch before 1.8.
+        validated by default in a project that pins a torch before 1.8, nor in a program that has torch compile
+        something: the first compilation sets the default to ``False``.
         """
         if self.early:
             return False
         mine = {entry.file.path for entry in self.running(facts)}
+        if self._compiled(facts, mine):
+            return False
         for file, call in (found for owner in _OWNERS for found in self.occurrences.calls(f"{owner}.{_SETTER}")):
             theirs = {entry.file.path for entry in self.running(file)}
             if not _leaves_on(call) and (not mine or not theirs or mine & theirs):
                 return False
         return True
+
+    def _compiled(self, facts: FileFacts, mine: set[str]) -> bool:
+        """Whether a program that runs a file, or one that may, compiles something whatever its settings say."""
+        for file in filter(self.switches.compiles, self.project.files.values()):
+            theirs = {entry.file.path for entry in self.running(file)}
+            if mine & theirs or (not (mine and theirs) and file.path in self.project.groups[facts.path]):
+                return True
+        return False
 
     def tests(self, facts: FileFacts, call: ast.expr | None, built: str) -> bool:
         """Return whether a distribution of a class tests anything: its arguments, or values that hot code asks for."""

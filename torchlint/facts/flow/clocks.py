@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import COMPREHENSIONS, FUNCTIONS, LOOPS, NESTED, FileFacts, Scope, decorators
+from torchlint.facts.code.model import COMPREHENSIONS, FUNCTIONS, LOOPS, NESTED, FileFacts, Scope
 from torchlint.facts.code.tree import children, walk
 from torchlint.facts.hotness.conditions import is_debug_flag
 from torchlint.facts.hotness.switches import Switches
@@ -106,16 +106,8 @@ class Clocks(Fact):
 
     def _compiles_anyway(self, facts: FileFacts) -> bool:
         """Whether the files that a file is connected with compile something whatever the settings say."""
-        project = self.autograd.project
-        for path in self.autograd.graph.groups[facts.path]:
-            file = project.files[path]
-            for scope in file.scopes if b"compile" in file.source.utf8 else ():
-                if any(project.qualified(file, node) == "torch.compile" for node in decorators(scope.node)):
-                    return True
-                for call in scope.calls:
-                    if project.qualified(file, call.func) == "torch.compile" and self.switches.runs_anyway(file, call):
-                        return True
-        return False
+        files = self.autograd.project.files
+        return any(self.switches.compiles(files[path]) for path in self.autograd.graph.groups[facts.path])
 
     def _compiled(self, facts: FileFacts, loop: ast.AST, compiled: frozenset[str]) -> str | None:
         """Return something compiled that runs in a loop, also in what it calls, or ``None``."""

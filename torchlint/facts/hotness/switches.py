@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import names_in
 from torchlint.facts.hotness.coldness import cold_file
@@ -18,6 +18,7 @@ from torchlint.late import dataclass, regex
 from torchlint.models import Word
 from torchlint.rule import Frequency
 
+_COMPILE = "torch.compile"
 # Words of conditions that ask what the machine is, or whether something was set before, but not what the user wants.
 _MACHINE = Word("property of the machine")
 _SWITCH = regex(r"(^|_)(debug\w*|profil\w+|trac(e|ing)|anomal\w+|diagnos\w+|inspect\w*)($|_)", re.IGNORECASE)
@@ -30,6 +31,22 @@ class Switches(Fact):
 
     heat: Heat
     _known: dict[Scope, bool] = field(default_factory=dict)
+    _compiling: dict[FileFacts, bool] = field(default_factory=dict)
+
+    def compiles(self, facts: FileFacts) -> bool:
+        """Return whether a file has torch compile something, whatever the settings say."""
+        if facts not in self._compiling:
+            self._compiling[facts] = b"compile" in facts.source.utf8 and self._compiles(facts)
+        return self._compiling[facts]
+
+    def _compiles(self, facts: FileFacts) -> bool:
+        qualified = self.heat.project.qualified
+        if cold_file(facts):
+            return False
+        if any(qualified(facts, each) == _COMPILE for scope in facts.scopes for each in decorators(scope.node)):
+            return True
+        calls = (call for scope in facts.scopes for call in scope.calls if qualified(facts, call.func) == _COMPILE)
+        return any(self.runs_anyway(facts, call) for call in calls)
 
     def runs_anyway(self, facts: FileFacts, node: ast.AST) -> bool:
         """Return whether nothing but the machine decides that a node runs, in its function and on one known way to it.
