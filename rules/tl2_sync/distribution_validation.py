@@ -88,10 +88,11 @@ class DistributionValidation(Rule):
     ## What it does
     Finds distributions of `torch.distributions` that hot code builds without `validate_args`, also through a class
     that derives from one and takes or inherits this option, in a project that nowhere calls
-    `Distribution.set_default_validate_args(False)`. Torch validates by default since 1.8, so nothing is reported in a
-    project that pins an earlier one (`torch==1.6.0`), nor in a program that runs `torch.compile` whatever its settings
-    say: the first compilation of a process turns validation off by default. A `TransformedDistribution` or a `MixtureSameFamily` has no
-    arguments to test: it is reported where hot code asks for `log_prob` or `cdf`, but not one that is only sampled.
+    `Distribution.set_default_validate_args(False)`. Torch validates by default since 1.8, so nothing is reported in
+    a project that pins an earlier one (`torch==1.6.0`), nor in a program that runs `torch.compile` whatever its
+    settings say: the first compilation of a process turns validation off by default. A `TransformedDistribution` or
+    a `MixtureSameFamily` has no arguments to test: it is reported where hot code asks for `log_prob` or `cdf`, but
+    not one that is only sampled.
 
     ## Why is this slow
     By default each parameter is tested against its constraint when the distribution is built, and each value when

@@ -118,7 +118,7 @@ class Ask:
         return join(self.solver.ask(function) for function in functions)
 
     def item(self, classes: str) -> Value | None:
-        """Return what ``thing[key]`` gives where classes of the project say so, ``None`` where that is not known yet."""
+        """Return what ``thing[key]`` gives where classes of the project say so, ``None`` where that is open yet."""
         found = [scope for cls in classes.split("|") for scope in self.project.implementations(cls, "__getitem__")]
         return self.returned(found) if found else UNKNOWN
 
