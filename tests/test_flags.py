@@ -353,6 +353,19 @@ def test_a_folder_of_a_package_hides_no_library() -> None:
     )
 
 
+def test_a_module_of_a_package_hides_no_framework_but_a_copy_of_it_does() -> None:
+    file = "src/agents/trainers/builder.py"
+    texts = {
+        file: "from trl import GRPOTrainer\nshow(GRPOTrainer)",
+        "src/agents/trainers/trl.py": "class GRPOTrainer: ...",
+        "src/agents/trainers/__init__.py": "",
+        "src/agents/__init__.py": "",
+    }
+    copy = {"trl/src/trl/trainer.py": "class GRPOTrainer: ...", "trl/src/trl/__init__.py": "from .trainer import *"}
+    for code, name in ((Code(texts), "trl"), (Code(texts | copy), "trl.src.trl.trainer")):
+        assert code.project.qualified(code.file(file), code.shown(file)) == f"{name}.GRPOTrainer"
+
+
 VALUES = {
     "total = 0\nfor x in y:\n    total += torch.zeros(3).sum()\nshow(total)": Kind.TENSOR,
     "total = 0\nfor x in y:\n    total += 1\nshow(total)": Kind.NUMBER,

@@ -20,6 +20,12 @@ _LIBRARIES = frozenset(
     ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
 )
 
+# Frameworks that projects copy as well, so a folder of the name hides them but where it lies in a package:
+# ``trainers/trl.py`` holds what goes with ``import trl``.
+_FRAMEWORKS = frozenset(
+    ("accelerate", "deepspeed", "diffusers", "megatron", "peft", "transformers", "trl", "verl", "vllm")
+)
+
 
 class ModuleFile(Protocol):
     """A file of the project: its path relative to the root, and its dotted name."""
@@ -118,7 +124,8 @@ class Modules(Generic[_File]):
         if not candidates:
             return None
         here = path.split("/")[:-1]
-        foreign = is_standard(dotted) or dotted.partition(".")[0] in _LIBRARIES
+        first = dotted.partition(".")[0]
+        foreign = is_standard(dotted) or first in _LIBRARIES
         best: tuple[bool, int, int, str] | None = None
         found = None
         elsewhere: list[_File] = []
@@ -131,7 +138,7 @@ class Modules(Generic[_File]):
                     break
                 common += 1
             outside = len(above) - common
-            if foreign and above:
+            if above and (foreign or (first in _FRAMEWORKS and "/".join(above) in self.packages)):
                 continue
             if outside and "." not in dotted:
                 elsewhere.append(candidate)  # a bare name is a sibling or lies in a folder above
