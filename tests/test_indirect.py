@@ -243,6 +243,48 @@ from verl.trainer.ppo.core_algos import register_policy_loss
 def row_loss(old, new, mask):
     return g(old - new)  # U0
 """,
+    "a function that a call made, given to a pool of threads": """
+from concurrent.futures import ThreadPoolExecutor
+def scorer(scale):
+    def score(x):
+        return g(x)  # S0
+    return score
+score_of = scorer(2)
+with ThreadPoolExecutor() as pool:
+    while True:
+        env.step(pool.submit(score_of, 1))
+""",
+    "a function that a call makes for a pool of threads": """
+from concurrent.futures import ThreadPoolExecutor
+def scorer(scale):
+    def score(x):
+        return g(x)  # S0
+    return score
+with ThreadPoolExecutor() as pool:
+    while True:
+        env.step(pool.submit(scorer(2), 1))
+""",
+    "a partial that is made for a pool of threads": """
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+def score(scale, x):
+    return g(x)  # S0
+def run(pool):
+    while True:
+        env.step(pool.submit(partial(score, 2), 1))
+run(ThreadPoolExecutor())
+""",
+    "a function that a mixin hands to the class beside it": """
+from trl import GRPOTrainer
+class Matching:
+    def __init__(self, model):
+        super().__init__(model=model, reward_funcs=[self._reward])
+    def _reward(self, prompts, completions):
+        return g(prompts)  # U0
+class Trainer(Matching, GRPOTrainer):
+    pass
+Trainer(net).train()
+""",
     "a partial": """
 from functools import partial
 def act(net, x):

@@ -182,7 +182,7 @@ class _CalleeFinder:
         for place, node in arguments:
             if place in framework:
                 self._hand(facts, node, framework[place])
-            elif last not in _KEEPERS and self._may_be_function(node):
+            elif last not in _KEEPERS and self._may_be_function(facts, node):
                 found = self._given(self.values.of(facts, node), modules=False)
                 self.graph.run(facts, call, found, How.EACH if last in _EACH else How.HERE)
 
@@ -264,11 +264,16 @@ class _CalleeFinder:
         value = self.project.reaching(facts, node).value
         return self.project.qualified(facts, value.func) if isinstance(value, ast.Call) else None
 
-    def _may_be_function(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            return node.id in self.functions
-        if isinstance(node, ast.Attribute):
-            return node.attr in self.project.methods
+    def _may_be_function(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an argument may be a function: by its name, or as what a call gives: ``submit(scorer(), x)``."""
+        match node:
+            case ast.Name(id=name) if name in self.functions:
+                return True
+            case ast.Attribute(attr=name) if name in self.project.methods:
+                return True
+            case ast.Name() | ast.Attribute() | ast.Call():
+                value = self.values.of(facts, node)
+                return value.kind is Kind.FUNCTION or value.name == PARTIAL
         return isinstance(node, ast.Lambda)
 
     def _given(self, value: Value, *, modules: bool = True) -> list[Scope]:
