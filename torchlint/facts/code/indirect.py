@@ -6,7 +6,7 @@ Properties that are read, context managers, what loops draw from, functions give
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.code.callers import Caller
@@ -243,7 +243,7 @@ class _CalleeFinder:
         name = self.project.qualified(facts, call.func)
         if (cls := self._initialised(facts, call, name)) is not None:
             found: dict[str, protocols.EntryPoint] = {}
-            for base in reversed(self.project.ancestry(cls)):
+            for base in reversed(self._constructors_of(call, cls)):
                 found |= protocols.given(base)
             return found
         if name is None and isinstance(call.func, ast.Name):
@@ -251,6 +251,15 @@ class _CalleeFinder:
         if name is None and isinstance(call.func, ast.Attribute):
             name = f".{call.func.attr}"
         return dict(protocols.given(name)) if name and "." in name else {}
+
+    def _constructors_of(self, call: ast.Call, cls: str) -> Sequence[str]:
+        """The classes whose constructors take the arguments of a call.
+
+        ``super().__init__()`` of a mixin runs that of the class beside it, which a class that derives from both says.
+        """
+        derived = self.project.descendants(cls) if is_base_constructor(call) else ()
+        above = [base for scope in reversed(derived) for base in self.project.ancestry(scope.dotted)]
+        return [*self.project.ancestry(cls), *above]
 
     def _initialised(self, facts: FileFacts, call: ast.Call, name: str | None) -> str | None:
         """The class of the project that a call makes an object of, or hands on to its bases: ``super().__init__()``."""
