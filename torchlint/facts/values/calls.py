@@ -74,6 +74,7 @@ _NAMED = function_names(names=("class", "module", "object"))
 # Calls that give their argument back in another form, to be called like it.
 _WRAPPERS = function_names(wraps=True)
 _TRUTHS = frozenset({"any", "all"})
+_NORMS = method_names("FullyShardedDataParallel", norm=True)  # of any module: what wraps it may be chosen elsewhere
 # Ends of the names of classes of transformers that prepare texts and images for a model.
 _PREPARING = ("Tokenizer", "TokenizerFast", "Processor")
 _ANY_MODULE = "torch.nn.Module"
@@ -239,6 +240,8 @@ class CallValues:
             return answer
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in KEEPING:
             return module_moved(func.attr, source, node, of)
+        if source.kind is Kind.MODULE and func.attr in _NORMS and func.attr not in self.ask.project.methods:
+            return Value(Kind.TENSOR, rank=0)
         if func.attr in ("get", "pop") and node.args and is_typed_dict(self.ask.project, source):
             key = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
             return self.ask.attribute(source.name, key) if isinstance(key, str) else UNKNOWN
