@@ -36,6 +36,9 @@ DATA = {
     "turned into data after the block": block("y = net(x)", "return y.cpu().numpy()"),
     "turned into a number after the block": block("y = net(x)", "return int(y[0])"),
     "rebound after the block": block("y = net(x)", "z = y.numpy()\ny = torch.zeros(3)\nreturn y"),
+    "in a dict of arrays": block("return {'mean': net(x).numpy(), 'n': 1}"),
+    "a tensor of another shape": block("y = net(x.unsqueeze_(0))\nreturn y.numpy()"),
+    "cast for a type checker": "import typing\n" + block("return typing.cast('Array', net(x)).numpy()"),
     "stored as data": block("self.y = net(x).numpy()\nreturn self.y"),
     "appended as data": block("store.append(net(x).item())\nreturn 1"),
     "a list of the block's own": block("z = []\nz.append(net(x))\nreturn z[0].numpy()"),
@@ -52,6 +55,7 @@ DATA = {
 }
 TENSORS = {
     "nothing leaves at all": block("net(x)"),
+    "in a dict of several things": block("y = net(x)\nreturn {'mean': y, 'n': 1}"),
     "returned": block("return net(x)"),
     "returned in a tuple": block("y = net(x)\nreturn y, y.numpy()"),
     "returned in one of two places": block("if x:\n    return net(x)\nreturn net(x).numpy()"),

@@ -119,7 +119,7 @@ class Value:
     @property
     def is_data(self) -> bool:
         """Whether it is proven to hold no tensor: numbers, arrays, strings, None, and containers of these."""
-        if self.kind in (Kind.LIST, Kind.TUPLE):
+        if self.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
             return bool(self.items) and all(item.is_data for item in self.items)
         return self.kind in _DATA
 

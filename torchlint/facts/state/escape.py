@@ -29,6 +29,8 @@ from torchlint.rule import UNKNOWN, Kind
 _HARMLESS = frozenset({Kind.TENSOR, Kind.NDARRAY, Kind.DISTRIBUTION, Kind.NUMBER, Kind.SCALAR, Kind.STRING, Kind.SIZE})
 _KEEPING = method_names(adds=True)
 _PURE = method_names(pure=True, elsewhere=False)
+# Written in place, ``state.unsqueeze_(0)``, these give a tensor another shape and write into none.
+_RESHAPING = method_names(elements="all", shapes="sizes", pure=True)
 _STEPPING = method_names(environment=True, elsewhere=False)
 _CACHING = last_names(caches=True)
 _CONTAINERS = frozenset(
@@ -105,7 +107,7 @@ class Escapes(Fact):
         """Whether a node of the block changes a tensor in place that was there before the block."""
         changed: list[ast.expr] = []
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            if is_in_place(part.func.attr):
+            if is_in_place(part.func.attr) and part.func.attr.removesuffix("_") not in _RESHAPING:
                 changed.append(part.func.value)
         elif isinstance(part, (ast.Assign, ast.AugAssign)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
@@ -302,7 +304,7 @@ class Escapes(Fact):
             return self._data(facts, call)
         if _raises(name):
             return self._data(facts, call) or self._unknown_keeps_none(call)
-        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.", "inspect.")):
+        if name.startswith(("builtins.", "torch.", "numpy.", "math.", "random.", "inspect.", "typing.")):
             return True
         if name in self.project.classes and not self._object_keeps_none(name):
             return False

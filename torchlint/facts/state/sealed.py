@@ -23,7 +23,7 @@ from torchlint.rule import Kind, Value
 
 # Functions of libraries that keep no tensor and run no code but what they are given.
 _PLAIN = regex(
-    r"torch\.(?!vmap$|compile$|cond$|while_loop$|is_inference|inference_mode$)([a-z0-9_]+|[A-Z]\w*Tensor|Size|Generator)$"
+    r"torch\.(?!vmap$|compile$|cond$|while_loop$|is_inference|inference_mode$)([a-z0-9_]+|\w*Tensor|Size|Generator)$"
     r"|torch\.nn\.functional\.\w+$|torch\.(nn\.init|linalg|fft|special|random|cuda|mps|xpu|amp|distributions)\."
     r"|torch\.Tensor\.\w+$|numpy\.|math\.|random\.|time\.|os\.|sys\.|warnings\.|typing\.|itertools\.|copy\.|logging\."
     r"|(?:torch\.autograd\.grad_mode\.)?no_grad$"
@@ -109,7 +109,7 @@ class Sealed(Escapes):
         if isinstance(part, ast.Subscript) and self._fills(facts, part.value):
             return True
         special = _SPECIAL.get(type(part))
-        if special is None:
+        if special is None or (isinstance(part, ast.Call) and self._takes_arrays(facts, part)):
             return False
         special = special & self.project.methods.keys()
         operands = [node for node in _operands(part) if special and not self._is_plain(facts, node)]
@@ -123,21 +123,36 @@ class Sealed(Escapes):
         if value.kind in (Kind.INSTANCE, Kind.MODULE) and value.name:
             classes = value.name.split("|")
             return [m for cls in classes for name in sorted(names) for m in self.project.implementations(cls, name)]
-        return [method for name in sorted(names) for method in self._near(facts, name)]
+        near = [method for name in sorted(names) for method in self._near(facts, name)]
+        return [m for m in near if self._is_of_distribution(m)] if value.kind is Kind.DISTRIBUTION else near
+
+    def _is_of_distribution(self, method: Scope) -> bool:
+        owner = method.method_of
+        bases = self.project.ancestry(owner.dotted) if owner is not None else ()
+        return any(base.startswith("torch.distributions.") for base in bases)
 
     def _near(self, facts: FileFacts, name: str) -> list[Scope]:
         """All methods of a name in files that imports connect with one."""
         group = self.graph.groups[facts.path]
         return [method for method in self.project.methods.get(name, ()) if method.file.path in group]
 
+    def _takes_arrays(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a function raises for all but arrays of NumPy, so it asks nothing of an object of the project."""
+        return self.project.qualified(facts, call.func) == "torch.from_numpy"
+
     def _is_plain(self, facts: FileFacts, node: ast.expr) -> bool:
+        if isinstance(node, ast.Starred):
+            whole = self.values.of(facts, node.value)
+            return whole.kind is Kind.SIZE or whole.element.kind in _DATA_LIKE
         value = self.values.of(facts, node)
-        return value.kind in _DATA_LIKE or value.kind in (Kind.NAMESPACE, Kind.CLASS, Kind.FUNCTION)
+        if value.kind in _DATA_LIKE or value.kind in (Kind.NAMESPACE, Kind.CLASS, Kind.FUNCTION):
+            return True
+        return (self.project.qualified(facts, node) or "").startswith(("torch.", "numpy."))
 
     def _fills(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether reading an item may make a dict keep it: near one that is told how to make what is missing."""
         value = self.values.of(facts, node)
-        if value.known and value.kind not in (Kind.DICT, Kind.INSTANCE):
+        if (value.known and value.kind not in (Kind.DICT, Kind.INSTANCE)) or value.element.is_data:
             return False
         return self._near_any(facts, self._filling, self._makes_missing)
 
