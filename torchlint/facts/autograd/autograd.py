@@ -124,10 +124,12 @@ class Autograd(Fact):
         """Expressions that others are computed from, as far as the graph goes, through names of the same function."""
 
         def operands(node: ast.expr) -> Iterator[ast.expr]:
+            if self.values.of(facts, node).is_data:
+                return
             if isinstance(node, ast.Name):
                 yield from self.project.reaching(facts, node).operands
                 yield from (value for _, value in facts.scope_of(node).function.appends.get(node.id, ()))
-            elif not (_ends(node) or self.values.of(facts, node).is_data or self.graphs.of(facts, node) is Graph.NONE):
+            elif not (_ends(node) or self.graphs.of(facts, node) is Graph.NONE):
                 parts = [node.value] if isinstance(node, ast.Subscript) else children(node)  # an index has no graph
                 yield from (part for part in parts if isinstance(part, ast.expr) and not isinstance(part, NESTED))
                 if isinstance(node, ast.Call):
