@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts.code.model import LOOPS, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.models import Word, last_names
 
@@ -15,6 +16,8 @@ _NAME = Word("evaluation")
 _RETURNS = Word("return to a state")
 _HELD_OUT = Word("held-out data")
 _MODES = last_names(autograd="pauses")
+# What a function calls that only switches modules to another mode.
+_SWITCHING = frozenset({"eval", "train", "values", "items", "children", "modules", "super"})
 
 
 def begins_episode(scope: Scope) -> bool:
@@ -30,11 +33,12 @@ def goes_back(scope: Scope) -> bool:
 def evaluates(scope: Scope) -> bool:
     """Return whether a function evaluates: by its name, without data to learn from.
 
+    A method ``eval`` that only switches networks, ``self.net.eval()``, evaluates nothing.
     In a loop of its own it is given nothing at all, goes over data that were held out, or sets a mode in which nothing
     learns; without one, where another function goes over the data, it is given nothing and sets such a mode. By its
     name alone ``evaluate`` may as well give the chances of actions to a loss.
     """
-    if scope.kind != "function" or not _NAME.fits(scope.name):
+    if scope.kind != "function" or not _NAME.fits(scope.name) or _only_switches(scope):
         return False
     nodes = list(walk(scope.node))
     loops = [node for node in nodes if isinstance(node, LOOPS)]
@@ -44,6 +48,11 @@ def evaluates(scope: Scope) -> bool:
         return not given and sets_mode
     held_out = any(_HELD_OUT.fits(name) for loop in loops if isinstance(loop, ast.For) for name in names_in(loop.iter))
     return not given or held_out or sets_mode
+
+
+def _only_switches(scope: Scope) -> bool:
+    """Whether a function does nothing but to switch modules to another mode."""
+    return bool(scope.calls) and all(last_name(call.func) in _SWITCHING for call in scope.calls)
 
 
 def _is_mode(node: ast.AST) -> bool:
