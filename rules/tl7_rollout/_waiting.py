@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.facts.state.effects import Sides
@@ -49,7 +50,11 @@ class Waiting(Fact):
         if isinstance(only, ast.If):
             if self._works(facts, only.test):
                 return False
-            return forever and _asks(only.test) and self._sleeps(facts, only.body, short) and _leaves(only.orelse)
+            if not (forever and _asks(only.test)):
+                return False
+            if self._sleeps(facts, only.orelse, short):
+                return isinstance(only.body[-1], (ast.Break, ast.Return))
+            return self._sleeps(facts, only.body, short) and _leaves(only.orelse)
         if isinstance(only, ast.Try) and forever:
             reads = any(isinstance(part, ast.Call) and _is_read_at_once(part) for part in _walk(only.body))
             return (
@@ -76,11 +81,14 @@ class Waiting(Fact):
     def _asks_a_queue(self, facts: FileFacts, loop: ast.While, short: float) -> bool:
         """Whether all that each round does where a queue is empty is to ask that, and to sleep for a very short time.
 
-        ``if not tasks.empty(): work(tasks.get_nowait())``, then ``sleep(0.01)``; ``if tasks.empty(): continue``.
+        ``if not tasks.empty(): work(tasks.get_nowait())``, then ``sleep(0.01)``; ``if tasks.empty(): continue``. So
+        where ``recv()`` of a pipe would wait by itself: ``if pipe.poll(): work(pipe.recv())``.
         """
         first, *rest = loop.body
         if not isinstance(first, ast.If) or _methods_in(loop.test) & _COUNTING:
             return False
+        if _polls_a_pipe(first):
+            return self._waits(facts, [*first.orelse, *rest], short)
         if self._works(facts, first.test) or _methods_in(first.test) & _BLOCKING:
             return False
         again = isinstance(first.body[-1], ast.Continue)
@@ -131,6 +139,16 @@ def _asks(test: ast.expr) -> bool:
     called = _methods_in(test)
     shared = any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Call)) for part in walk(test))
     return shared and not words & _CLOCKS.all and "deadline" not in words and not called & _BLOCKING
+
+
+def _polls_a_pipe(branch: ast.If) -> bool:
+    """Whether a branch takes from a pipe that it asks without waiting: ``if pipe.poll(): task = pipe.recv()``."""
+    match branch.test:
+        case ast.Call(func=ast.Attribute(value=pipe, attr="poll"), args=[], keywords=[]):
+            calls = (part.func for part in _walk(branch.body[:1]) if isinstance(part, ast.Call))
+            takes = (func for func in calls if isinstance(func, ast.Attribute) and func.attr == "recv")
+            return any(alike(func.value, pipe) for func in takes)
+    return False
 
 
 def _methods_in(test: ast.expr) -> set[str]:
