@@ -11,6 +11,9 @@ from ._switching import hands_mode_on, mode_matters, only_on_change, sets_mode, 
 
 _ADVICE = "set the mode once, before acting or learning, or not at all"
 
+# What policies of Stable-Baselines3 call it.
+_OF_POLICIES = "set_training_mode"
+
 _SOURCE = """\
 import torch
 from torch import nn
@@ -81,7 +84,7 @@ class ModeTogglePerStep(Rule):
     code = "TL305"
     name = "mode-toggle-per-step"
     summary = "train() or eval() on every step"
-    trigger = Method("train", "eval") | Statement("With")
+    trigger = Method("train", "eval", _OF_POLICIES) | Statement("With")
     least = Frequency.STEP
     examples = (
         Example(
@@ -98,7 +101,7 @@ class ModeTogglePerStep(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a switch of a proven module, or a context manager that switches what it is given."""
         match site.node:
-            case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value="train" | "eval" as method))) as call:
+            case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value=method))) as call:
                 if (
                     _is_switch(site, call, method)
                     and _is_module(site, module)
@@ -131,6 +134,8 @@ def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Itera
 def _is_switch(site: Site, call: cst.Call, method: str) -> bool:
     """``train()`` and ``eval()``; a mode that someone else chose is their switch where it is only passed on."""
     match call.args:
+        case [cst.Arg(star="")] if method == _OF_POLICIES:
+            return True
         case []:
             return True
         case [cst.Arg(value=cst.Name(value="True" | "False"), star="")]:
