@@ -20,6 +20,7 @@ from torchlint.facts.values.containers import displayed
 from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.data_fields import DataFields
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, summed, tuple_of
+from torchlint.facts.values.meetings import Meetings
 from torchlint.facts.values.narrowed import Narrowed
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
@@ -42,7 +43,8 @@ class Attributes:
     _trained: dict[str, frozenset[str]] = field(default_factory=dict)
     _asking: dict[Scope, frozenset[str]] = field(default_factory=dict)
     contents: Contents = field(init=False)
-    narrowed: Narrowed = field(init=False)
+    _narrowed: Narrowed = field(init=False)
+    _meetings: Meetings = field(init=False)
     _fields: DataFields = field(init=False)
     _configured: Configured = field(init=False)
     _options: options.ParsedOptions = field(init=False)
@@ -52,7 +54,17 @@ class Attributes:
         self.contents = Contents(self.ask)
         self._fields = DataFields(self.ask)
         self._configured = Configured(self.ask)
-        self.narrowed = Narrowed(self.ask, self._stores)
+        self._narrowed = Narrowed(self.ask, self._stores)
+        self._meetings = Meetings(self.ask.project, self.ask.value)
+
+    def read(self, facts: FileFacts, node: ast.Name | ast.Attribute, known: Value | None) -> Value | None:
+        """Return what a name or an attribute is where it is read, given the tests before and what it meets."""
+        found = self._narrowed.of(facts, node, known)
+        if found is None or found.kind is not Kind.TENSOR or found.device in (Device.CPU, Device.CUDA):
+            return found
+        if not isinstance(node, ast.Name) or not self._meetings.on_host(facts, node, found):
+            return found
+        return self.ask.rather(replace(found, device=Device.CPU), found)
 
     def of(self, source: Value, attr: str) -> Value | None:
         """Return an attribute of a value."""

@@ -15,11 +15,14 @@ from torchlint.rule import UNKNOWN, Device, Kind, Value
 
 
 def meeting(values: Sequence[Value]) -> Device:
-    """Return the device of a result, from its tensor operands: CPU only when all of them are.
+    """Return the device of a result, from its tensor operands: CPU when all of them are, or one that has a dimension.
 
     A number as a tensor on the host may stand beside tensors on an accelerator, nothing else may.
     """
     devices = {v.device for v in values if v.kind is Kind.TENSOR}
+    here = any(v.has_axes for v in values if v.kind is Kind.TENSOR and v.device is Device.CPU)
+    if here and devices.isdisjoint((Device.CUDA, Device.EITHER)):
+        return Device.CPU
     if devices == {Device.CPU} and any(v.kind is Kind.UNKNOWN for v in values):
         sized = any(v.rank != 0 for v in values if v.kind is Kind.TENSOR)
         return Device.CPU if sized else Device.UNKNOWN

@@ -1,7 +1,7 @@
 """Code that never leaves the CPU in a project that may.
 
-Classes whose device is the CPU, what the workers of a loader run, what runs networks that nothing moves, and what only
-these call.
+Classes whose device is the CPU, or that join what lies there with tensors of the host, what the workers of a loader
+run, what runs networks that nothing moves, and what only these call.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
+from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import AttributeStore, Scope
 from torchlint.facts.code.naming import last_name
@@ -18,6 +19,7 @@ from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.devices import DEVICE, is_used
+from torchlint.facts.values.meetings import Meetings
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.unmoved import Unmoved
 from torchlint.facts.values.values import Values
@@ -41,6 +43,10 @@ class HostOnly(Fact):
     _classes: dict[Scope, bool] = field(default_factory=dict)
     _accelerated: dict[Scope, bool] = field(default_factory=dict)
     _functions: dict[Scope, bool] = field(default_factory=dict)
+    _meetings: Meetings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._meetings = Meetings(self.project, self.values.of)
 
     def is_host_only(self, function: Scope) -> bool:
         """Return whether code runs on the host only.
@@ -80,8 +86,24 @@ class HostOnly(Fact):
             devices = {device_of(self.values.attribute(owner.dotted, name)) for _, name, _ in naming}
             moves = any(self._names_accelerator(cls) for cls in {owner, *(cls for cls, _, _ in naming)})
             given = any(self._may_be_given(store) for _, _, stores in naming for store in stores)
-            self._classes[owner] = devices == {Device.CPU} and not moves and not given
+            self._classes[owner] = (devices == {Device.CPU} and not moves and not given) or self._meets_host(owner)
         return self._classes[owner]
+
+    def _meets_host(self, owner: Scope) -> bool:
+        """Whether hot code of a class joins what it makes on its own device with what it makes on the host.
+
+        On an accelerator this raises, so objects of the class have the host as their device.
+        """
+        own = (method for cls in self.project.family(owner.dotted) for method in methods(cls))
+        every = (each for each in own if self.project.implementations(owner.dotted, each.name) == [each])
+        return any(self._is_own(method, met) for method in every for met in self._meetings.of(method))
+
+    def _is_own(self, method: Scope, met: ast.expr) -> bool:
+        """Whether a tensor lies on the device of the object, in code that runs often."""
+        device = self._meetings.device_of(method.file, met)
+        if not isinstance(device, ast.Attribute) or not DEVICE.match(device.attr):
+            return False
+        return method.file.own_object(device.value) is method and not self.heat.seldom(method.file, met)
 
     def _may_be_given(self, store: AttributeStore) -> bool:
         """Whether an attribute is a parameter, the CPU by default, of a function of which no call is seen."""

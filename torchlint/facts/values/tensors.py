@@ -179,7 +179,8 @@ def _operated(rule: str, name: str, source: Value, call: ast.Call, rest: Sequenc
     others = [of(arg) for arg in rest if not isinstance(arg, ast.Starred)]
     named = [of(k.value) for k in call.keywords if k.arg in ("other", "mask", "index", "min", "max", "value")]
     # What a view is given are sizes and dimensions, wherever they lie: it stays where its tensor is.
-    where = source.device if rule in _VIEWS else meeting([source, *others, *named])
+    # So does what a tensor of any device is copied into.
+    where = source.device if rule in _VIEWS or name == "copy_" else meeting([source, *others, *named])
     same = replace(source, device=where, literal=None)
     if name.endswith("_") and not name.startswith("_"):
         return same

@@ -205,7 +205,7 @@ class Values(Fact):
     def _expression(self, facts: FileFacts, node: ast.expr) -> Value | None:
         if isinstance(node, (ast.Name, ast.Attribute)):
             found = self._name(facts, node) if isinstance(node, ast.Name) else self._member(facts, node)
-            return self._attributes.narrowed.of(facts, node, found)
+            return self._attributes.read(facts, node, found)
         if isinstance(node, ast.Call):
             return self._calls.of(facts, node)
         if isinstance(node, ast.Constant):
