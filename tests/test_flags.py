@@ -227,6 +227,32 @@ def test_a_class_on_the_cpu_and_what_only_it_calls() -> None:
     assert not either.analyses[HostOnly].is_host_only(either.function("code.Agent.act"))
 
 
+NAMED = """
+import torch
+
+
+def fit(n):
+    device = {device}
+    x = torch.zeros(n).to(device)
+    return x.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [
+        ("torch.device('cpu')", True),
+        ("'cpu'", True),
+        ("torch.device('cuda')", False),
+        ("n.device", False),
+        ("torch.device('cpu') if n else 'cuda'", False),
+    ],
+)
+def test_a_function_that_calls_the_cpu_its_device_runs_there(device: str, expected: bool) -> None:
+    code = Code(NAMED.format(device=device))
+    assert code.analyses[HostOnly].is_host_only(code.function("code.fit")) is expected
+
+
 GIVEN = """
 import torch
 

@@ -1,7 +1,7 @@
 """Code that never leaves the CPU in a project that may.
 
-Classes whose device is the CPU, or that join what lies there with tensors of the host, what the workers of a loader
-run, what runs networks that nothing moves, and what only these call.
+Classes and functions whose device is the CPU, or that join what lies there with tensors of the host, what the workers
+of a loader run, what runs networks that nothing moves, and what only these call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph, How
-from torchlint.facts.code.model import AttributeStore, Scope
+from torchlint.facts.code.model import AttributeStore, Bind, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
@@ -56,9 +56,22 @@ class HostOnly(Fact):
         """
         if function not in self._functions:
             self._functions[function] = False  # of itself, a function that calls itself proves nothing
-            own = self._of_class(function) or self._of_loader(function) or self.unmoved.runs_only(function)
-            self._functions[function] = own or self._of_callers(function)
+            own = self._of_class(function) or self._of_loader(function) or self._of_name(function)
+            self._functions[function] = own or self.unmoved.runs_only(function) or self._of_callers(function)
         return self._functions[function]
+
+    def _of_name(self, function: Scope) -> bool:
+        """Whether a function calls the CPU its device, ``device = torch.device("cpu")``, and names no accelerator."""
+        named = [each for name, every in function.bindings.items() if DEVICE.match(name) for each in every]
+        if (
+            function.kind != "function"
+            or not named
+            or any(each.how is not Bind.ASSIGN or each.path or each.value is None for each in named)
+        ):
+            return False
+        places = {device_of(self.values.of(function.file, each.value)) for each in named if each.value is not None}
+        literal = all(_is_written_out(each.value) for each in named)
+        return literal and places == {Device.CPU} and not self._names_accelerator(function)
 
     def _of_loader(self, function: Scope) -> bool:
         """Whether the workers of a loader run a function, which nothing moves to an accelerator."""
@@ -120,6 +133,12 @@ class HostOnly(Fact):
         if scope not in self._accelerated:
             self._accelerated[scope] = _names_accelerator(scope)
         return self._accelerated[scope]
+
+
+def _is_written_out(node: ast.expr | None) -> bool:
+    """Whether a device is a text, or made of one."""
+    made = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
+    return isinstance(made, ast.Constant)
 
 
 def _is_device(node: ast.AST) -> bool:

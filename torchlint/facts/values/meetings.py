@@ -1,4 +1,4 @@
-"""What meets a tensor that was made on the host: an operation takes tensors of one device, or it raises."""
+"""What meets a tensor that was made on the host, or an array: what lies on an accelerator raises there."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _COMPARING = frozenset({"equal", "allclose"})
 # Methods whose result lies where the tensor does, and has a dimension where the tensor has one.
 _SAME = frozenset({"flatten", "float", "move", "reshape", "unary", "unsqueeze"})
 _PARTS = frozenset({"data", "T", "mT"})
-_MOVES = frozenset({"to", "cuda"})
+_MOVES = frozenset({"to", "cuda", "cpu"})
 _DEEPEST = 3
 
 
 @dataclass(eq=False, slots=True)
 class Meetings:
-    """Answers which tensors a function joins, compares or computes with tensors that it makes on the host.
+    """Answers which tensors a function joins, compares or computes with arrays, or with tensors made on the host.
 
     A tensor that is made without a device lies on the host. Where it has a dimension, or is joined with others, each
     tensor that it meets lies there, too: a program that puts the other one on an accelerator raises. A store into a
-    part of a tensor is no such meeting, and neither is one that a test for a device chooses. ``value``: what is known
-    of an expression.
+    part of a tensor is no such meeting, and neither is one that a test for a device chooses. NumPy takes nothing but
+    tensors of the host. ``value``: what is known of an expression.
     """
 
     project: Project
@@ -66,7 +66,8 @@ class Meetings:
             return False
         wide = value.dtype == "bool" or value.has_axes
         met = [self._bound(facts, place) for place in places if wide or not _is_index(facts, place)]
-        return self._bound(facts, node) <= self._made_here[function].union(*met)
+        stays = (each for each in met if not any(map(_is_move, each)))
+        return self._bound(facts, node) <= self._made_here[function].union(*stays)
 
     def _bound(self, facts: FileFacts, node: ast.Name) -> frozenset[Binding]:
         return frozenset(self.project.reaching(facts, node).bindings)
@@ -76,10 +77,19 @@ class Meetings:
         found = self._met.get(function)
         if found is None:
             self._met[function], self._made_here[function] = (), set()
-            found = self._met[function] = [
-                each for each in self._meeting(function) if not _is_chosen(function.file, each)
-            ]
+            every = chain(self._meeting(function), self._as_arrays(function))
+            found = self._met[function] = [each for each in every if not _is_chosen(function.file, each)]
         return found
+
+    def _as_arrays(self, function: Scope) -> Iterator[ast.expr]:
+        """What a function takes for an array: ``x.numpy()``, ``np.mean(x)``; or pins, as nothing but the host can."""
+        for call in function.calls:
+            match call:
+                case ast.Call(func=ast.Attribute(value=taken, attr="numpy" | "pin_memory"), args=[], keywords=[]):
+                    yield taken
+                case ast.Call(func=func, args=[_, *_]):
+                    if (self.project.qualified(function.file, func) or "").startswith("numpy."):
+                        yield from (each for each in call.args if not isinstance(each, ast.Starred))
 
     def _meeting(self, function: Scope) -> Iterator[ast.expr]:
         facts = function.file
@@ -248,6 +258,12 @@ def stem_of(node: ast.expr) -> ast.expr:
 def chain_of_methods() -> frozenset[str]:
     """Return the methods of tensors whose result lies where the tensor does."""
     return frozenset(chain(rules("operations"), table()["tensor_methods"]["cast"]))
+
+
+def _is_move(binding: Binding) -> bool:
+    """Whether a name is bound to something moved: ``if x.is_cuda: x = x.cpu()``."""
+    value = binding.value
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES
 
 
 def _is_index(facts: FileFacts, node: ast.expr) -> bool:
