@@ -1,4 +1,4 @@
-"""What TL406 asks about a site: whether memory is given back that a model leaves."""
+"""What TL406 asks about a site: whether memory is given back for another model: one leaves it, or another takes it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 
 from torchlint.rule.site import Site
 
+_WAKING = "wake_up"
 
 def follows_a_model(site: Site) -> bool:
     """Return whether a statement before this one, in its block, moves a model to the host: ``self.vae.to("cpu")``.
@@ -16,6 +17,17 @@ def follows_a_model(site: Site) -> bool:
     stmt = site.file.statement(site.twin)
     block, place = site.file.places[stmt] if stmt is not None else ((), 0)
     return any(isinstance(each, ast.Expr) and _leaves(each.value) for each in block[:place])
+
+
+def wakes_an_engine(site: Site) -> bool:
+    """Return whether a statement of the same block wakes an engine that generates: ``self.llm.wake_up()``.
+
+    It takes its memory on the device again, once per rollout of seconds.
+    """
+    stmt = site.file.statement(site.twin)
+    block, _ = site.file.places[stmt] if stmt is not None else ((), 0)
+    called = (each.value.func for each in block if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr == _WAKING for func in called)
 
 
 def _leaves(node: ast.expr) -> bool:
