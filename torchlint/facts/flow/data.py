@@ -14,6 +14,7 @@ from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
 from torchlint.facts.flow.statistics import statistics_of
 from torchlint.facts.flow.store import Ground
+from torchlint.facts.values.dtypes import is_inexact
 from torchlint.facts.values.operators import gathers
 from torchlint.facts.values.signatures import argument
 from torchlint.late import dataclass
@@ -104,7 +105,7 @@ class Data:
         """Follow the value through arithmetic and comparisons of numbers; with arrays it is work on the host."""
         kind = self._kind(spot, node)
         if kind is Kind.TENSOR:
-            yield Use.TENSOR
+            yield Use.HOST if self._places_on_host(spot, node) else Use.TENSOR
         elif kind is Kind.STRING:
             yield self.text
         elif kind is Kind.NDARRAY:
@@ -113,6 +114,13 @@ class Data:
             yield from self.branch(spot)  # Python compares it there and then
         else:
             yield spot.at(node)
+
+    def _places_on_host(self, spot: Spot, node: ast.expr) -> bool:
+        """Whether a number is computed with indices on the host, beside which a tensor of another device raises."""
+        if not isinstance(node, ast.BinOp) or self._kind(spot, spot.node) is not Kind.NUMBER:
+            return False
+        beside = self.ground.values.of(spot.facts, node.right if node.left is spot.node else node.left)
+        return beside.device is Device.CPU and beside.rank != 0 and not is_inexact(beside)
 
     def attribute(self, spot: Spot, node: ast.Attribute) -> Next:
         """Follow the value to an attribute; what is about it, like its shape, is not a use of it."""
