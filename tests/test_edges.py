@@ -19,7 +19,7 @@ from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.uses import Uses
 
 MOST = {
-    "name to binding": 62,
+    "name to binding": 61,
     "parameter to argument": 13,
     "parameter to caller": 38,
     "call to function": 46,

@@ -82,6 +82,10 @@ class Project(Fact):
         """Return the bindings that may reach a name where it is read; none for any other node."""
         return self._definitions.reaching(facts, node)
 
+    def bound_to(self, facts: FileFacts, node: ast.AST) -> frozenset[Binding]:
+        """Return the bindings that may reach a name, to compare them with those of another place."""
+        return frozenset(self.reaching(facts, node).bindings)
+
     def rounds(self, facts: FileFacts, name: ast.Name, loop: Loop) -> Rounds:
         """Return the bindings in a loop that may reach a name where the loop reads it."""
         return self._definitions.rounds(facts, name, loop)

@@ -65,12 +65,9 @@ class Meetings:
         if not places:
             return False
         wide = value.dtype == "bool" or value.has_axes
-        met = [self._bound(facts, place) for place in places if wide or not _is_index(facts, place)]
+        met = [self.project.bound_to(facts, place) for place in places if wide or not _is_index(facts, place)]
         stays = (each for each in met if not any(map(_is_move, each)))
-        return self._bound(facts, node) <= self._made_here[function].union(*stays)
-
-    def _bound(self, facts: FileFacts, node: ast.Name) -> frozenset[Binding]:
-        return frozenset(self.project.reaching(facts, node).bindings)
+        return self.project.bound_to(facts, node) <= self._made_here[function].union(*stays)
 
     def of(self, function: Scope) -> Sequence[ast.expr]:
         """Return the operands that meet in a function what it makes on the host."""
@@ -109,17 +106,17 @@ class Meetings:
                 yield from others
             if whole is not None:
                 waiting.append((whole, wide or stays))
-            name, binding = _binds(function, facts.parent.get(node), node)
+            name, binding = _binds(function, node)
             if binding is not None:
                 bound[binding] = wide
                 self._made_here[function].add(binding)
                 for read in mentions_of(facts, function.node, name):
-                    reach = self.project.reaching(facts, read).bindings
-                    if reach and all(each in bound for each in reach):
-                        waiting.append((read, all(bound[each] for each in reach)))
+                    seen_here = self.project.bound_to(facts, read)
+                    if seen_here and seen_here <= bound.keys():
+                        waiting.append((read, all(bound[each] for each in seen_here)))
 
     def _beside(self, facts: FileFacts, node: ast.expr) -> tuple[Sequence[ast.expr], ast.expr | None, bool]:
-        """What stands beside an operand, the result where it lies, and whether they lie together in any shape."""
+        """What meets an operand, the result where it lies, and whether they lie together in any shape."""
         parent = facts.parent.get(node)
         match parent:
             case ast.UnaryOp():
@@ -208,9 +205,9 @@ class Meetings:
             case ast.BinOp(left=left, right=right):
                 return self._counts(facts, left, depth) and self._counts(facts, right, depth)
             case ast.Name():
-                reach = self.project.reaching(facts, node)
-                if depth < _DEEPEST and reach.values:
-                    return all(self._counts(facts, each, depth + 1) for each in reach.values)
+                values = self.project.reaching(facts, node).values
+                if depth < _DEEPEST and values:
+                    return all(self._counts(facts, each, depth + 1) for each in values)
             case ast.Attribute():
                 pass
             case _:
@@ -273,8 +270,9 @@ def _is_index(facts: FileFacts, node: ast.expr) -> bool:
     return isinstance(whole, ast.Subscript) and whole.slice is index
 
 
-def _binds(function: Scope, stmt: ast.AST | None, node: ast.expr) -> tuple[str, Binding | None]:
+def _binds(function: Scope, node: ast.expr) -> tuple[str, Binding | None]:
     """The name that gets the value of an expression, and its binding."""
+    stmt = function.file.parent.get(node)
     match stmt:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
             found = (each for each in function.bindings.get(name, ()) if each.stmt is stmt)

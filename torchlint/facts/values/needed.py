@@ -44,8 +44,8 @@ class Needed:
         places = self._where_given(facts, node)
         if not places:
             return False
-        here = self._bindings(facts, node)
-        passed = (self._bindings(facts, place) for place in places)
+        here = self.project.bound_to(facts, node)
+        passed = (self.project.bound_to(facts, place) for place in places)
         return bool(here) and here == frozenset[Binding]().union(*(each for each in passed if each <= here))
 
     def was_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
@@ -73,11 +73,8 @@ class Needed:
     def _alike(self, facts: FileFacts, node: ast.Name) -> Iterator[ast.Name]:
         """Where the function that reads a name gives the same binding of it to a call that takes only tensors."""
         if places := self._where_given(facts, node):
-            here = self._bindings(facts, node)
-            yield from (place for place in places if self._bindings(facts, place) == here)
-
-    def _bindings(self, facts: FileFacts, node: ast.Name) -> frozenset[Binding]:
-        return frozenset(self.project.reaching(facts, node).bindings)
+            here = self.project.bound_to(facts, node)
+            yield from (place for place in places if self.project.bound_to(facts, place) == here)
 
     def _where_given(self, facts: FileFacts, node: ast.Name) -> list[ast.Name]:
         """Where the function that reads a name gives it to a call that takes only tensors."""
