@@ -9,7 +9,6 @@ from torchlint.facts.values.host_only import HostOnly
 from torchlint.rule import Device
 
 HEAD = """\
-import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -31,9 +30,6 @@ ON_HOST = {
     "a method of a tensor of the host": "torch.rand(4).lt(x)",
     "an index of a tensor of the host": "x = x > 0\n    torch.zeros(4)[x]",
     "in a branch of data": "if flag:\n        x = x + torch.ones(4)",
-    "taken for an array": "x[0].detach().numpy()",
-    "taken by a function of NumPy": "np.mean(x)",
-    "pinned": "u = x.pin_memory()",
 }
 NOT = {
     "a number": "y = x + torch.zeros(())",
@@ -50,9 +46,8 @@ NOT = {
     "indexed by what lies on the host": "x[torch.arange(4)]",
     "chosen by a device": "if x.is_cuda:\n        pass\n    else:\n        y = x + torch.zeros(4)",
     "where an operation failed": "try:\n        y = x + torch.zeros(4)\n    except RuntimeError:\n        pass",
-    "copied for an array": "x.cpu().numpy()",
-    "moved for an array where it lies elsewhere": "y = x\n    if flag:\n        y = y.cpu()\n    y.numpy()",
-    "moved by its own name": "if flag:\n        x = x.cpu()\n    np.mean(x)",
+    "moved by its own name": "if flag:\n        x = x.cpu()\n    y = x + torch.zeros(4)",
+    "chosen by a type": "if isinstance(u, torch.Tensor):\n        y = x + torch.zeros(4)",
     "a size": "y = x.expand(torch.tensor([4, 4]))",
 }
 

@@ -1,4 +1,4 @@
-"""What meets a tensor that was made on the host, or an array: what lies on an accelerator raises there."""
+"""What meets a tensor that was made on the host: an operation takes tensors of one device, or it raises."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torchlint.rule import Kind, Value
 
 # With one of these in a connected file, tensors are made on another device than the host.
 _DEFAULTS = (b"set_default_device", b"set_default_tensor_type", b"with torch.device(")
-_CHOOSING = regex(r"cuda|cpu|gpu|device|accelerator|mps|xpu")
+_CHOOSING = regex(r"cuda|cpu|gpu|device|accelerator|mps|xpu|isinstance|is_tensor|hasattr")
 _ALONG = frozenset({"arange", "range", "linspace", "logspace", "eye", "randperm", "tril_indices", "triu_indices"})
 _OF_SIZES = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp)
@@ -35,12 +35,12 @@ _DEEPEST = 3
 
 @dataclass(eq=False, slots=True)
 class Meetings:
-    """Answers which tensors a function joins, compares or computes with arrays, or with tensors made on the host.
+    """Answers which tensors a function joins, compares or computes with tensors that it makes on the host.
 
     A tensor that is made without a device lies on the host. Where it has a dimension, or is joined with others, each
     tensor that it meets lies there, too: a program that puts the other one on an accelerator raises. A store into a
-    part of a tensor is no such meeting, and neither is one that a test for a device chooses. NumPy takes nothing but
-    tensors of the host. ``value``: what is known of an expression.
+    part of a tensor is no such meeting, and neither is one that a test for a device, or for a type, chooses.
+    ``value``: what is known of an expression.
     """
 
     project: Project
@@ -74,19 +74,9 @@ class Meetings:
         found = self._met.get(function)
         if found is None:
             self._met[function], self._made_here[function] = (), set()
-            every = chain(self._meeting(function), self._as_arrays(function))
+            every = self._meeting(function)
             found = self._met[function] = [each for each in every if not _is_chosen(function.file, each)]
         return found
-
-    def _as_arrays(self, function: Scope) -> Iterator[ast.expr]:
-        """What a function takes for an array: ``x.numpy()``, ``np.mean(x)``; or pins, as nothing but the host can."""
-        for call in function.calls:
-            match call:
-                case ast.Call(func=ast.Attribute(value=taken, attr="numpy" | "pin_memory"), args=[], keywords=[]):
-                    yield taken
-                case ast.Call(func=func, args=[_, *_]):
-                    if (self.project.qualified(function.file, func) or "").startswith("numpy."):
-                        yield from (each for each in call.args if not isinstance(each, ast.Starred))
 
     def _meeting(self, function: Scope) -> Iterator[ast.expr]:
         facts = function.file
@@ -281,12 +271,12 @@ def _binds(function: Scope, node: ast.expr) -> tuple[str, Binding | None]:
 
 
 def _is_chosen(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether a test for a device, or an operation that failed, decides whether a tensor is met."""
+    """Whether a test for a device or a type, or an operation that failed, decides whether a tensor is met."""
     conditions = (test for test, _ in (*arms(facts, node), *left_before(facts, node)))
-    tested = any(_names_device(part) for test in conditions for part in walk(test))
+    tested = any(_chooses(part) for test in conditions for part in walk(test))
     return tested or any(isinstance(above, ast.Try) for _, above in facts.climb(node, *OUTSIDE))
 
 
-def _names_device(node: ast.AST) -> bool:
+def _chooses(node: ast.AST) -> bool:
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else last_name(node)
     return bool(_CHOOSING.search(text.lower()))
