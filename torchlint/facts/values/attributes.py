@@ -152,8 +152,6 @@ class Attributes:
         A method of a base that moves a module, ``self.net = self.net.cuda()``, tells where it is: the class is that of
         the object's own module, and not of any module that an object of the base may have.
         """
-        if (later := self._counted(cls, stores)) is not None:
-            return later
         moved = [store for store in stores if _moves(store, name)]
         if not moved:
             return join(self._summed(cls, name, stores))
@@ -164,9 +162,10 @@ class Attributes:
         return replace(made, device=whole.device)
 
     def _summed(self, cls: str, name: str, stores: Sequence[AttributeStore]) -> list[Value | None]:
-        """What is assigned to an attribute; a sum that starts from a number, and that tensors are added to, is one.
+        """What is assigned to an attribute, without the number that it begins with where it is a tensor later.
 
-        ``self.total = 0`` and ``self.total += loss``, ``self.mean = 0.9 * self.mean + 0.1 * loss``.
+        A sum that starts from a number, and that tensors are added to, is one: ``self.total += loss``,
+        ``self.mean = 0.9 * self.mean + 0.1 * loss``. So is what is set to tensors alone, as a guess.
         """
         values = [self._stored(cls, store) for store in stores]
         sums: list[Value | None] = []
@@ -180,18 +179,11 @@ class Attributes:
         if plain != {Kind.NUMBER}:
             return values
         tensors = [each for each in sums if each is not None and each.kind is Kind.TENSOR]
-        return summed([*values, *tensors], tensors)
-
-    def _counted(self, cls: str, stores: list[AttributeStore]) -> Value | None:
-        """What all else that is assigned to an attribute is, which begins as a number, if that is a tensor."""
-        made = [store for store in stores if not _is_number(store)] if self.ask.guesses else []
-        if not made or len(made) == len(stores):
-            return None
-        found = join(self._stored(cls, store) for store in made)
-        if found is None or found.kind is not Kind.TENSOR:
-            return None
-        self.ask.guessed = True
-        return found
+        if tensors or not self.ask.guesses or None in values:
+            return summed([*values, *tensors], tensors)
+        later = summed(values, values)
+        self.ask.guessed = self.ask.guessed or later is not values
+        return later
 
     def _declared(self, stores: Iterable[AttributeStore]) -> Value:
         """What the annotations of an attribute promise: ``self.net: Policy``, with what a file of settings makes."""
@@ -353,13 +345,6 @@ class Attributes:
             return cls in project.ancestry(made)
         owner = caller.facts.scope_of(caller.call).owner
         return owner is None or project.related(owner.dotted, cls)
-
-
-def _is_number(store: AttributeStore) -> bool:
-    """Whether an attribute is set to a literal number, which stands for nothing yet."""
-    value = store.binding.value
-    number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
-    return number and store.binding.how is Bind.ASSIGN
 
 
 def _promised(told: Value, grown: Value) -> Value:
