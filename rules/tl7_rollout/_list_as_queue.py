@@ -9,6 +9,7 @@ from torchlint import cst
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.state.queues import Queues
 from torchlint.late import dataclass
@@ -70,11 +71,22 @@ def _shortened(stmt: ast.stmt) -> Iterator[ast.Subscript]:
                 match target:
                     case ast.Subscript(
                         slice=ast.Constant(value=0) | ast.Slice(lower=None, upper=ast.expr(), step=None)
-                    ):
+                    ) if not _is_share(target.slice):
                         yield target
-        case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice(lower=ast.expr(), upper=None)) as left):
-            if alike(target, left.value):
+        case ast.Assign(
+            targets=[target], value=ast.Subscript(slice=ast.Slice(lower=ast.expr(), upper=None) as kept) as left
+        ):
+            if alike(target, left.value) and not _is_share(kept):
                 yield left
+
+
+def _is_share(taken: ast.expr) -> bool:
+    """Whether a slice takes a share of what a list may hold, so that it comes back as seldom as that is large.
+
+    ``rows[: capacity // 100]``, ``rows[: int(0.1 * capacity)]``.
+    """
+    scaled = (ast.FloorDiv, ast.Div, ast.Mult)
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, scaled) for part in walk(taken))
 
 
 def shortened(site: Site, part: cst.Subscript) -> bool:
