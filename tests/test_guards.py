@@ -292,6 +292,13 @@ def test_an_interval_of_one_or_two_rounds_holds_nothing_back(test: str, declared
     assert (_names(found) == {"interval"}) is held
 
 
+@pytest.mark.parametrize(("default", "held"), [("every=1", False), ("every=9", True), ("every", True)])
+def test_the_parameter_of_another_file_says_nothing_of_an_interval(default: str, held: bool) -> None:
+    code = EVERY.replace("every=2", default).format("self.every == 0").format("g(x)")
+    found = _guarded_in(Code({"code.py": code, "other.py": "def keep(every=100): pass\n"}), row=7)
+    assert (_names(found) == {"interval"}) is held
+
+
 @pytest.mark.parametrize(
     "body", ["if n > due:\n{}\ndue += 1", "if n > best:\n{}\nbest = n", "if n > due:\n{}\ndue *= k"]
 )
@@ -302,8 +309,11 @@ def test_a_number_that_a_count_has_come_to_is_no_interval_unless_it_moves_on_by_
 def _guarded(text: str, **settings: object) -> Why:
     """Why ``g`` in the marked line, or the call of it, runs as often as it does."""
     code = Code(text.lstrip().replace("{}", "g(x)").replace("{g}", "g"), **settings)
+    return _guarded_in(code, text.lstrip().split("{")[0].count("\n") + 1)
+
+
+def _guarded_in(code: Code, row: int) -> Why:
     facts = code.file()
-    row = text.lstrip().split("{")[0].count("\n") + 1
     [name] = [
         node for node in ast.walk(facts.tree) if isinstance(node, ast.Name) and (node.id, node.lineno) == ("g", row)
     ]

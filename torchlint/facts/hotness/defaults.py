@@ -60,7 +60,8 @@ class SettingDefaults(Fact):
     def is_short(self, facts: FileFacts, period: ast.expr) -> bool:
         """Return whether an interval that code of a file asks for is over in each or every second round by default.
 
-        What the file itself declares decides, where it declares a setting of that name; else all of the project.
+        What the file itself declares decides, where it declares a setting of that name; else all of the project. What
+        functions of other files are given by default says nothing where one of this file has the parameter.
         """
         match period:
             case ast.Constant(value=value):
@@ -68,19 +69,23 @@ class SettingDefaults(Fact):
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
                 key = facts, name
                 if key not in self._short:
-                    found = list(_declared(facts, name)) or [*self._defaults(name), *constants_of(self.project, name)]
+                    own = any(True for scope in facts.scopes for _ in _of_parameter(scope, name))
+                    others = (*self._defaults(name, facts if own else None), *constants_of(self.project, name))
+                    found = list(_declared(facts, name)) or others
                     self._short[key] = bool(found) and all(map(_is_short, found))
                 return self._short[key]
         return False
 
-    def _defaults(self, name: str) -> Iterator[object]:
-        """Every literal default of a setting in the project."""
+    def _defaults(self, name: str, home: FileFacts | None = None) -> Iterator[object]:
+        """Every literal default of a setting in the project, of parameters only those of a file, if one is given."""
         spellings = {name.encode(), name.replace("_", "-").encode()}
         for facts in self.project.files.values():
             if not any(each in facts.source.utf8 for each in spellings):
                 continue
             for scope in facts.scopes:
-                yield from _of_scope(scope, name)
+                if home is None or home is facts:
+                    yield from _of_parameter(scope, name)
+                yield from _of_field(scope, name)
                 for call in scope.calls:
                     yield from _of_option(call, name)
                     yield from _of_settings(call, name)
@@ -95,17 +100,25 @@ def _is_short(value: object) -> bool:
 def _declared(facts: FileFacts, name: str) -> Iterator[object]:
     """The literal defaults of a setting among the fields of classes and the options of command lines in a file."""
     for scope in facts.scopes:
-        if scope.kind == "class":
-            yield from _of_scope(scope, name)
+        yield from _of_field(scope, name)
         for call in scope.calls:
             yield from _of_option(call, name)
             yield from _of_settings(call, name)
 
 
-def _of_scope(scope: Scope, name: str) -> Iterator[object]:
+def _of_parameter(scope: Scope, name: str) -> Iterator[object]:
+    """``def train(self, use_wandb=False)``."""
+    return _bound(scope, name, Bind.PARAM)
+
+
+def _of_field(scope: Scope, name: str) -> Iterator[object]:
+    """``use_wandb: bool = False`` in the body of a class."""
+    return _bound(scope, name, Bind.ASSIGN) if scope.kind == "class" else iter(())
+
+
+def _bound(scope: Scope, name: str, how: Bind) -> Iterator[object]:
     for binding in scope.bindings.get(name, ()):
-        declares = binding.how is Bind.PARAM or (binding.how is Bind.ASSIGN and scope.kind == "class")
-        given = _given(binding.value) if declares and not binding.path else None
+        given = _given(binding.value) if binding.how is how and not binding.path else None
         if isinstance(given, ast.Constant):
             yield given.value
 
