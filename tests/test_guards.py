@@ -299,6 +299,35 @@ def test_the_parameter_of_another_file_says_nothing_of_an_interval(default: str,
     assert (_names(found) == {"interval"}) is held
 
 
+RESETTING = """
+class Wrapped:
+    def initial(self):
+        {{}}
+        {}
+env, learner = Wrapped(), make()
+while True:
+    x = env.initial()
+    for _ in y:
+        x.backward()
+        env.initial()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "held"),
+    [
+        ("return f(self.env.reset())", True),
+        ("frame = self.gym_env.reset()", True),
+        ("self.timer.reset()", False),
+        ("if self.over:\n            self.env.reset()", False),
+        ("self.env.reset()\n        self.env.step(0)", False),
+        ("self.env.reset()\n        for z in self.all:\n            f(z)", False),
+    ],
+)
+def test_a_method_that_only_resets_its_environment_begins_an_episode(body: str, held: bool) -> None:
+    assert (_names(_guarded(RESETTING.format(body))) == {"reset"}) is held
+
+
 @pytest.mark.parametrize(
     "body", ["if n > due:\n{}\ndue += 1", "if n > best:\n{}\nbest = n", "if n > due:\n{}\ndue *= k"]
 )

@@ -15,6 +15,9 @@ from torchlint.models import Word, last_names
 _NAME = Word("evaluation")
 _RETURNS = Word("return to a state")
 _HELD_OUT = Word("held-out data")
+_ENV = Word("environment")
+_GOING_ON = frozenset({"step", "backward"})
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _MODES = last_names(autograd="pauses")
 # What a function calls that only switches modules to another mode.
 _SWITCHING = frozenset({"eval", "train", "values", "items", "children", "modules", "super"})
@@ -23,6 +26,30 @@ _SWITCHING = frozenset({"eval", "train", "values", "items", "children", "modules
 def begins_episode(scope: Scope) -> bool:
     """Return whether a function begins an episode, by its name: ``reset``, or ``reset_all`` of many simulations."""
     return scope.name.lstrip("_") in ("reset", "reset_all")
+
+
+def resets_its_environment(scope: Scope) -> bool:
+    """Return whether a method only begins an episode: it resets the environment of its object whatever comes.
+
+    ``def initial(self): return wrapped(self.env.reset())``, but not where it also steps, learns or loops.
+    """
+    if not isinstance(scope.node, ast.FunctionDef) or scope.method_of is None or scope.name == "__init__":
+        return False
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr in _GOING_ON for call in scope.calls):
+        return False
+    always = [stmt for stmt in scope.node.body if isinstance(stmt, _SIMPLE)]
+    resets = any(_is_reset(node, scope) for stmt in always for node in walk(stmt))
+    return resets and not any(isinstance(node, LOOPS) for node in walk(scope.node))
+
+
+def _is_reset(node: ast.AST, method: Scope) -> bool:
+    """``self.env.reset()``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="reset", value=ast.Attribute(attr=held, value=ast.Name(id=holder)))) if (
+            holder == method.self_name
+        ):
+            return _ENV.fits(held)
+    return False
 
 
 def goes_back(scope: Scope) -> bool:

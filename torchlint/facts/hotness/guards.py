@@ -58,7 +58,7 @@ from torchlint.facts.hotness.conditions import (
 )
 from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.emptiness import refills
-from torchlint.facts.hotness.evaluation import begins_episode, evaluates
+from torchlint.facts.hotness.evaluation import begins_episode, evaluates, resets_its_environment
 from torchlint.facts.hotness.intervals import (
     is_between_intervals,
     is_first_step,
@@ -203,8 +203,8 @@ KEPT_VALUE = Guard("value that a loop keeps", None, "a test for a variable that 
 RESET = Guard(
     "reset",
     _EPISODE,
-    "a call of `reset`, but not one that is given the simulations which a step ended",
-    functions=(begins_episode,),
+    "a call of `reset`, or of a method that only resets its environment, but not of the simulations which a step ended",
+    functions=(begins_episode, resets_its_environment),
 )
 EVALUATION = Guard("evaluation", _EPISODE, "a call of a function that evaluates", functions=(evaluates,))
 OWN_UPDATES = Guard(
