@@ -292,10 +292,20 @@ def test_an_interval_of_one_or_two_rounds_holds_nothing_back(test: str, declared
     assert (_names(found) == {"interval"}) is held
 
 
-@pytest.mark.parametrize(("default", "held"), [("every=1", False), ("every=9", True), ("every", True)])
-def test_the_parameter_of_another_file_says_nothing_of_an_interval(default: str, held: bool) -> None:
+@pytest.mark.parametrize(
+    ("default", "other", "held"),
+    [
+        ("every=1", "def keep(every=100): pass", False),
+        ("every=9", "def keep(every=100): pass", True),
+        ("every", "def keep(every=100): pass", True),
+        ("every=1", "slow, fast = {'every': 100}, {'every': 1}", False),
+        ("every=1", "slow = {'every': 100}", True),
+        ("every", "slow, fast = {'every': 100}, {'every': 1}", True),
+    ],
+)
+def test_what_a_function_takes_by_default_is_its_own_interval(default: str, other: str, held: bool) -> None:
     code = EVERY.replace("every=2", default).format("self.every == 0").format("g(x)")
-    found = _guarded_in(Code({"code.py": code, "other.py": "def keep(every=100): pass\n"}), row=7)
+    found = _guarded_in(Code({"code.py": code, "other.py": other}), row=7)
     assert (_names(found) == {"interval"}) is held
 
 

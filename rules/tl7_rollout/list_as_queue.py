@@ -117,8 +117,8 @@ class ListAsQueue(Rule):
     There is no automatic fix: a deque cannot be sliced, and is slow where elements in its middle are read.
 
     ## When to ignore it
-    Where the list stays short. What takes a share of the capacity at once, `del items[: n // 100]`, is not reported, nor
-    is a list that is built from its end by `insert(0, x)`: of a rollout of 2,048 steps this costs about a millisecond.
+    Where the list stays short. What takes a share of the capacity at once, `del items[: n // 100]`, is not reported,
+    nor is a list that is built from its end by `insert(0, x)`: of 2,048 steps this costs about a millisecond.
 
     ## Measured
     On a list of 10,000 elements, and on batches of 64 from 100,000; `torchlint rule TL705` prints the figures.

@@ -60,8 +60,8 @@ class SettingDefaults(Fact):
     def is_short(self, facts: FileFacts, period: ast.expr) -> bool:
         """Return whether an interval that code of a file asks for is over in each or every second round by default.
 
-        What the file itself declares decides, where it declares a setting of that name; else all of the project. What
-        functions of other files are given by default says nothing where one of this file has the parameter.
+        What the file itself declares decides, where it declares a setting of that name. What its functions take by
+        default does unless all that the project declares elsewhere says otherwise; else all of the project decides.
         """
         match period:
             case ast.Constant(value=value):
@@ -69,28 +69,42 @@ class SettingDefaults(Fact):
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
                 key = facts, name
                 if key not in self._short:
-                    own = any(True for scope in facts.scopes for _ in _of_parameter(scope, name))
-                    others = (*self._defaults(name, facts if own else None), *constants_of(self.project, name))
-                    found = list(_declared(facts, name)) or others
-                    self._short[key] = bool(found) and all(map(_is_short, found))
+                    self._short[key] = self._is_short(facts, name)
                 return self._short[key]
         return False
 
-    def _defaults(self, name: str, home: FileFacts | None = None) -> Iterator[object]:
-        """Every literal default of a setting in the project, of parameters only those of a file, if one is given."""
-        spellings = {name.encode(), name.replace("_", "-").encode()}
-        for facts in self.project.files.values():
-            if not any(each in facts.source.utf8 for each in spellings):
-                continue
+    def _is_short(self, facts: FileFacts, name: str) -> bool:
+        taken = [default for scope in facts.scopes for default in _of_parameter(scope, name)]
+        found = list(_declared(facts, name))
+        others = [] if found else [*self._declared_anywhere(name), *constants_of(self.project, name)]
+        if not found and taken:
+            return all(map(_is_short, taken)) and (not others or any(map(_is_short, others)))
+        found = found or [*others, *self._taken_anywhere(name)]
+        return bool(found) and all(map(_is_short, found))
+
+    def _defaults(self, name: str) -> Iterator[object]:
+        """Every literal default of a setting in the project."""
+        yield from self._declared_anywhere(name)
+        yield from self._taken_anywhere(name)
+
+    def _taken_anywhere(self, name: str) -> Iterator[object]:
+        """What functions of the project take by default."""
+        for facts in self._mentioning(name):
             for scope in facts.scopes:
-                if home is None or home is facts:
-                    yield from _of_parameter(scope, name)
-                yield from _of_field(scope, name)
-                for call in scope.calls:
-                    yield from _of_option(call, name)
-                    yield from _of_settings(call, name)
+                yield from _of_parameter(scope, name)
+
+    def _declared_anywhere(self, name: str) -> Iterator[object]:
+        """What classes, command lines and dicts of the project declare."""
+        for facts in self._mentioning(name):
+            yield from _declared(facts, name)
             for node in facts.nodes(ast.Dict):
                 yield from _of_dict(node, name)
+
+    def _mentioning(self, name: str) -> Iterator[FileFacts]:
+        spellings = {name.encode(), name.replace("_", "-").encode()}
+        for facts in self.project.files.values():
+            if any(each in facts.source.utf8 for each in spellings):
+                yield facts
 
 
 def _is_short(value: object) -> bool:
