@@ -1830,3 +1830,30 @@ def test_a_default_device_moves_nothing_that_lies_on_the_host(setting: str, made
 )
 def test_a_part_along_several_axes_of_what_tokenizers_give_is_a_tensor(part: str, expected: str) -> None:
     assert shown(f"def train(batch, input_ids):\n    show({part})\n") == expected
+
+
+_FLAGGED = """
+import torch
+class Agent:
+    def __init__(self, gpu=False):
+        self.device = torch.device("cuda" if gpu else "cpu")
+    def act(self):
+        show(self.device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("Agent(gpu=False)", Device.CPU),
+        ("Agent()", Device.CPU),
+        ("gpu = False\nAgent(gpu=gpu)", Device.CPU),
+        ("gpu = True\nAgent(gpu=gpu)", Device.EITHER),
+        ("gpu = False\nif asked:\n    gpu = True\nAgent(gpu=gpu)", Device.EITHER),
+        ("Agent()\nAgent(gpu=asked)", Device.EITHER),
+        ("Agent(**asked)", Device.EITHER),
+        ("", Device.EITHER),
+    ],
+)
+def test_a_device_that_only_a_constant_chooses_is_the_one_it_chooses(made: str, expected: Device) -> None:
+    assert Code(f"{_FLAGGED}{made}\n").value().device is expected

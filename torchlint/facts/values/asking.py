@@ -17,6 +17,7 @@ from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.join import join, summed
 from torchlint.facts.values.relatives import joined
+from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -90,6 +91,20 @@ class Ask:
     def given(self, function: Scope, parameter: str) -> Iterator[tuple[Caller, ast.expr | None]]:
         """Yield the calls of a function known so far, each with what it passes for a parameter."""
         return arguments(self.callers, function, parameter)
+
+    def is_off(self, facts: FileFacts, flag: ast.expr) -> bool:
+        """Return whether a name is always false: that literal, or a parameter for which each known call gives it."""
+        if not isinstance(flag, ast.Name):
+            return False
+        parameter = self.project.reaching(facts, flag).parameter
+        if parameter is None or parameter.scope is None:
+            return self.known(facts, flag).literal is False
+        self.solver.passing()
+        given = [(each, node or parameter.value) for each, node in self.given(parameter.scope, parameter.target)]
+        return bool(given) and all(
+            node is not None and not starred(each.call) and self.known(each.facts, node).literal is False
+            for each, node in given
+        )
 
     def knower(self, facts: FileFacts) -> Callable[[ast.expr], Value]:
         """Return ``known`` for the expressions of one file."""

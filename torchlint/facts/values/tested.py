@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchlint.facts.code.jumps import leaves
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
@@ -14,6 +14,9 @@ from torchlint.facts.code.reach import MOST_BINDINGS
 from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING, TENSOR
 from torchlint.rule import Kind, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.asking import Ask
 
 _OTHERS = frozenset(
     {Kind.UNKNOWN, Kind.NDARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NUMBER, Kind.STRING}
@@ -92,13 +95,20 @@ def possible(
     return [binding for binding in bindings if binding not in out] if out else bindings
 
 
-def is_never_chosen(project: Project, facts: FileFacts, node: ast.expr, value: Value | None) -> bool:
-    """Return whether ``x if isinstance(x, list) else [x]`` never gives ``x``, as its kind does not pass the test."""
+def is_never_chosen(ask: Ask, facts: FileFacts, node: ast.expr, value: Value | None) -> bool:
+    """Return whether ``x if isinstance(x, list) else [x]`` never gives ``x``, as its kind does not pass the test.
+
+    Also ``"cuda"`` of ``"cuda" if gpu else "cpu"`` where the flag is always false.
+    """
     choice = facts.parent.get(node)
-    if not isinstance(choice, ast.IfExp) or not isinstance(node, ast.Name):
+    if not isinstance(choice, ast.IfExp):
         return False
-    for test, truth in conjuncts(choice.test, choice.body is node):
-        asked = _kinds_asked(project, facts, test, node.id)
+    tests = conjuncts(choice.test, choice.body is node)
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and any(truth and ask.is_off(facts, test) for test, truth in tests)
+    for test, truth in tests if isinstance(node, ast.Name) else ():
+        assert isinstance(node, ast.Name)
+        asked = _kinds_asked(ask.project, facts, test, node.id)
         if asked is not None and not _may_pass(value, asked[0], truth is not asked[1]):
             return True
     return False

@@ -222,7 +222,7 @@ class Values(Fact):
             return self._ask.guess(operators.by_use(facts, node, compared)) if result == UNKNOWN else result
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
             forms = ((part, self._ask.value(facts, part)) for part in forms_of(node))
-            return join(value for part, value in forms if not is_never_chosen(self.project, facts, part, value))
+            return join(value for part, value in forms if not is_never_chosen(self._ask, facts, part, value))
         if isinstance(node, (ast.List, ast.Set, ast.Tuple, ast.Dict)):
             return self._display(facts, node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
