@@ -385,6 +385,19 @@ class Stores(Escapes):
         last = last_name(call.func)
         return last not in _KEEPING and self._whichever(last)
 
+    def _local(self, facts: FileFacts, node: ast.expr, within: set[ast.AST]) -> bool:
+        """A container that the function made itself, or one that all its known callers make for it to fill."""
+        if Escapes._local(self, facts, node, within):
+            return True
+        filled = self.project.reaching(facts, node).parameter
+        given = list(self.graph.arguments(filled.scope, filled.target)) if filled and filled.scope else []
+        return bool(given) and all(arg is not None and self._made_by(each.facts, arg) for each, arg in given)
+
+    def _made_by(self, facts: FileFacts, argument: ast.expr) -> bool:
+        """Whether a caller made the container itself that it hands over."""
+        body = facts.scope_of(argument).function.node
+        return isinstance(body, FUNCTIONS) and Escapes._local(self, facts, argument, set(nodes_of(body.body)))
+
     def _whichever(self, method: str) -> bool:
         # A constructor that no class of the project has is that of a library's base.
         return method == "__init__" or Escapes._whichever(self, method)
