@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.models import last_names, method_names
@@ -24,6 +25,9 @@ from torchlint.rule import (
 
 from ._host_copy_in_update import HostCopies, copying, is_copy
 from ._recording import recorded
+
+if TYPE_CHECKING:
+    from torchlint.rule import Link
 
 _COPIES = method_names(waits="reads", returns=("array", "tensor"))
 _LISTS, _ARRAYS = (method_names(waits="reads", returns=kind) for kind in ("list", "array"))
@@ -230,7 +234,7 @@ def _recorded(site: Site, call: cst.Call) -> bool:
 
 def _copy(site: Site, call: cst.Call) -> str:
     """How a call copies a tensor to the host, empty for any other call and for one that a later one completes."""
-    if any(link.name in _FURTHER for link in site.calls.chain(call)):
+    if any(link.name in _FURTHER and not _is_of_scalar(site, link) for link in site.calls.chain(call)):
         return ""
     if is_copy(site, call):
         given = call.args[0].value if call.args else None
@@ -252,6 +256,14 @@ def _copy(site: Site, call: cst.Call) -> str:
     if not moved:
         return ""  # `numpy()` alone raises for anything but a tensor on the host
     return f".{func.attr.value}()" if site.values.of(source).device is not Device.CPU else ""
+
+
+def _is_of_scalar(site: Site, link: Link) -> bool:
+    """Whether a method is that of a number of NumPy, which is on the host: ``item`` of ``x.numpy().mean().item()``."""
+    match link.node:
+        case cst.Call(func=cst.Attribute(value=of)):
+            return site.values.of(of).kind is Kind.SCALAR
+    return False
 
 
 def _link(site: Site, node: cst.BaseExpression) -> cst.Attribute | None:
