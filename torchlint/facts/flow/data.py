@@ -53,6 +53,7 @@ _HOST = (
     *("numpy.", "scipy.", "sklearn.", "heapq.", "bisect.", "random.", "numba.", "pandas.", "cv2.", "time.", "jax."),
     *("itertools.", "optuna."),
 )
+_TABLES = frozenset({"pandas.DataFrame", "pandas.DataFrame.from_records", "pandas.Series"})
 _FILES = ("pickle.", "torch.save", "numpy.save", "joblib.dump", "dill.")
 _FILING = method_names(files=True)
 _EXCHANGING = last_names("torch.distributed", exchanges="objects")
@@ -214,6 +215,8 @@ class Data:
             return iter((spot.same(call),))
         if (elements := drawn(spot, call, name)) is not None:
             return elements
+        if name in _TABLES and any(isinstance(key, str) for key in spot.path):
+            return iter((self.text,))  # records of named numbers, which someone looks at
         if name.startswith(_FILES):
             return iter((self.text if self.seldom(spot.facts, call) else Use.HOST,))
         if head == "torch":
