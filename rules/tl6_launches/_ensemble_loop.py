@@ -55,8 +55,8 @@ class Ensembles(Finder):
         bound = set(_bound(loop))
         if any(text in bound for part in call.args for text in texts(part)):
             return False
-        if any(self._is_output(facts, part) for part in call.args):
-            return False  # heads on the features of one network
+        if all(self._is_output(facts, part) for part in call.args):
+            return False  # heads on the features of one network, but not critics of a state and of what an actor does
         if isinstance(func, ast.Subscript):
             return not isinstance(func.slice, (ast.Constant, ast.Slice)) and self._alike(facts, func.value)
         if not isinstance(func, ast.Name):
