@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 # Methods that make a tensor where another one lies.
 _BESIDE = frozenset({"new_zeros", "new_ones", "new_empty"})
 _ANY_DTYPE = frozenset({"zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"}) | _BESIDE
+# Any elements of these are alike, so they can be taken from one on the device as well.
+_FILLED_ALIKE = frozenset({"zeros", "ones", "full", "empty"})
 # What another device may round otherwise.
 _SPACED = frozenset({"linspace", "logspace"})
 _CREATORS = _ANY_DTYPE | _SPACED | {"full", "full_like", "arange"}
@@ -113,7 +115,8 @@ class CpuThenMove(Rule):
     `.bool()` and so on, also several in a row and with `.unsqueeze(0)` or `[None]` between them; `linspace` and
     `logspace` that are moved. A move in the next statement that uses the tensor counts too, also under an `if`:
     `zeros = zeros.cuda()`, `return zeros.cuda()`; and a move of what is computed with numbers:
-    `(torch.ones(n) * 0.5).to(device)`. No fix is offered there.
+    `(torch.ones(n) * 0.5).to(device)`, or of elements of what is filled alike: `torch.ones(n)[reached].to(device)`. No
+    fix is offered there.
 
     The legacy constructors count where they are given sizes, as in `torch.FloatTensor(n, 4).zero_().cuda()`, and so
     does a cast of what was filled with one number, as in `torch.Tensor(1).fill_(index).long()`.
@@ -249,7 +252,8 @@ def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Rep
             yield Report(link.node, _FILLED.format(name=creator), figure="mask-256x64")
             return
         filled = filled or link.name in FILLING
-        if step is None and not may_follow(site, link):
+        picks = link.name == "[]" and creator in _FILLED_ALIKE
+        if step is None and not picks and not may_follow(site, link):
             return
     yield from _moved_elsewhere(site, call, creator)
 
