@@ -256,7 +256,8 @@ def _copied_again(site: Site, node: cst.Subscript) -> Iterator[Report]:
             imports=imports if moved != index.moved else (),
         )
     tensors = "tensor" if index.count == 1 else f"of {index.count} tensors"
-    yield Report(node, _AGAIN.format(name=index.name, tensors=tensors), fix, figure="indexed-by-an-array")
+    message = _AGAIN.format(name=index.name, tensors=tensors)
+    yield Report(node, message, fix, figure="indexed-by-an-array", apart=True)
 
 
 def _moved(site: Site, call: cst.Call) -> cst.BaseExpression | None:

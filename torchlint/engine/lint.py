@@ -178,7 +178,8 @@ class Linter:
         )
         function = site.file.scope_of(site.twin).function.qualname
         arms = _arms(site) if report.shared else {}
-        return Draft(finding, start, end, report.shared, function, self._stronger[rule.code], arms)
+        stronger = frozenset() if report.apart else self._stronger[rule.code]
+        return Draft(finding, start, end, report.shared, function, stronger, arms)
 
     def _fix(self, fix: Fix | None, site: PairedSite, torch: Version) -> PlainFix | None:
         """The fix as edits; ``None`` where the project may run with versions that do not understand the new code."""

@@ -95,7 +95,8 @@ class Report:
     the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does ``torch``, the oldest
     version that it holds for. ``deprecated`` is the version from which on torch advises against what was found: it is
     no finding in a project that allows older ones alone. ``flow`` is the way by which the value comes to what the
-    message says of its use, as ``site.flow.way`` gives it.
+    message says of its use, as ``site.flow.way`` gives it. ``apart``: it is about something else than what the rules
+    find that this one yields to, so it stays beside them.
     """
 
     node: cst.CSTNode
@@ -107,6 +108,7 @@ class Report:
     torch: Version | None = None
     deprecated: Version = ANY
     flow: tuple[Hop, ...] = ()
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
