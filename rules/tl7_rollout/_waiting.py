@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import FileFacts, Scope, decorators
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
@@ -21,6 +22,7 @@ _BLOCKING = frozenset(
     {"poll", "recv", "wait", "get", "join", "acquire", "select", "accept", "read", "readline", "readinto"}
 )
 _AT_ONCE = frozenset({"get_nowait", "recv_nowait"})
+_MISSING = frozenset({"KeyError", "Empty"})
 _COUNTING = frozenset({"empty", "qsize"})
 
 
@@ -43,6 +45,8 @@ class Waiting(Fact):
         if not forever and self._waits(facts, loop.body, short):
             return _asks(loop.test) and not self._works(facts, loop.test)
         if self._spins_while_empty(facts, loop, short) or self._asks_a_queue(facts, loop, short):
+            return True
+        if self._tries_again(loop):
             return True
         if len(loop.body) != 1:
             return False
@@ -100,6 +104,26 @@ class Waiting(Fact):
             return test is first.test and self._waits(facts, [*first.body, *([] if again else rest)], short)
         return False
 
+    def _tries_again(self, loop: ast.While) -> bool:
+        """Whether each round only calls a function that does nothing and comes back at once if nothing has come.
+
+        ``while len(rows) < n: self.take()`` around ``while not queue.empty(): ...``; ``while not there: there =
+        self.load()`` around a read of what may be missing.
+        """
+        match loop.body:
+            case [ast.Expr(value=ast.Call() as call)] if _asks(loop.test):
+                return self._only_calls(call, _takes_what_is_there, _BLOCKING - {"get"})
+            case [ast.Assign(targets=[ast.Name(id=flag)], value=ast.Call() as call)] if flag in names_in(loop.test):
+                return self._only_calls(call, _reads_what_may_miss, _BLOCKING)
+        return False
+
+    def _only_calls(self, call: ast.Call, does: Callable[[ast.stmt], bool], blocking: Set[str]) -> bool:
+        """Whether all functions that a call may run consist of one statement of a kind, and none sleeps or blocks."""
+        targets = self.sides.graph.sure(call)
+        bodies = [_body_of(target.node) for target in targets]
+        calm = (_methods_in(target.node).isdisjoint(blocking | {"sleep"}) for target in targets)
+        return bool(targets) and all(len(body) == 1 and does(body[0]) for body in bodies) and all(calm)
+
     def _is_kernel(self, function: Scope) -> bool:
         """Whether a decorator compiles a function to a kernel: its loops run on the device."""
         qualified = self.values.project.qualified
@@ -151,10 +175,39 @@ def _polls_a_pipe(branch: ast.If) -> bool:
     return False
 
 
-def _methods_in(test: ast.expr) -> set[str]:
-    """The names of the methods that a test calls."""
+def _methods_in(test: ast.AST) -> set[str]:
+    """The names of the methods that a test or function calls."""
     calls = (part.func for part in walk(test) if isinstance(part, ast.Call))
     return {func.attr for func in calls if isinstance(func, ast.Attribute)}
+
+
+def _body_of(node: ast.AST) -> list[ast.stmt]:
+    """The statements of a function without its docstring; none of a lambda."""
+    body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+    told = body[:1] and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1:] if told else body
+
+
+def _takes_what_is_there(stmt: ast.stmt) -> bool:
+    """``while not queue.empty(): work(queue.get())``, also with ``if``."""
+    if not isinstance(stmt, (ast.While, ast.If)) or stmt.orelse:
+        return False
+    return any("empty" in _methods_in(test) and not truth for test, truth in conjuncts(stmt.test, True))
+
+
+def _reads_what_may_miss(stmt: ast.stmt) -> bool:
+    """``try: net.load_state_dict(shared["net"]); return True`` and ``except KeyError: return False``."""
+    if not isinstance(stmt, ast.Try) or not stmt.handlers or not isinstance(stmt.body[-1], ast.Return):
+        return False
+    return all(
+        isinstance(each.type, (ast.Name, ast.Attribute))
+        and last_name(each.type) in _MISSING
+        and len(each.body) == 1
+        and isinstance(given := each.body[0], ast.Return)
+        and isinstance(given.value, ast.Constant)
+        and not given.value.value
+        for each in stmt.handlers
+    )
 
 
 def _is_read_at_once(call: ast.Call) -> bool:

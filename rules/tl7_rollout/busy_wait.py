@@ -61,7 +61,8 @@ class BusyWait(Rule):
 
     ## What it does
     Finds loops that do nothing but test a flag, a queue or a counter, at once again or after a sleep of at most ten
-    milliseconds: `while not ready: pass`, a lock made of a flag and `time.sleep`, `get_nowait()` in a loop.
+    milliseconds: `while not ready: pass`, a lock made of a flag and `time.sleep`, `get_nowait()` in a loop, and calls
+    of a function that comes back at once where nothing is there.
 
     ## Why is this slow
     A loop without a sleep keeps a core busy that environments and networks need, and in Python the interpreter lock
