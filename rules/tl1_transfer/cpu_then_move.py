@@ -252,8 +252,7 @@ def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Rep
             yield Report(link.node, _FILLED.format(name=creator), figure="mask-256x64")
             return
         filled = filled or link.name in FILLING
-        picks = link.name == "[]" and creator in _FILLED_ALIKE
-        if step is None and not picks and not may_follow(site, link):
+        if step is None and not may_follow(site, link) and (link.name != "[]" or creator not in _FILLED_ALIKE):
             return
     yield from _moved_elsewhere(site, call, creator)
 
