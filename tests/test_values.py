@@ -1857,3 +1857,31 @@ class Agent:
 )
 def test_a_device_that_only_a_constant_chooses_is_the_one_it_chooses(made: str, expected: Device) -> None:
     assert Code(f"{_FLAGGED}{made}\n").value().device is expected
+
+
+_CHOSEN_CLASS = """
+from torch import nn
+class Plain(nn.Module):
+    pass
+class Deep(nn.Module):
+    pass
+class Agent:
+    def __init__(self, model_cls=Plain):
+        self.model = model_cls()
+    def act(self):
+        show(self.model)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("", "Plain"),
+        ("functools.partial(Agent, model_cls=Plain)", "Plain"),
+        ("Agent(model_cls=Deep)", "Deep"),
+        ("Agent(model_cls=asked())", ""),
+    ],
+)
+def test_a_class_that_a_parameter_is_by_default_is_taken_where_no_call_is_known(made: str, expected: str) -> None:
+    found = Code(f"{_CHOSEN_CLASS}{made}\n").value()
+    assert found.name.rpartition(".")[2] == expected

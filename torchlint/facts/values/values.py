@@ -432,8 +432,8 @@ class Values(Fact):
             return annotated
         if binding.value is not None and not callers:
             default = self._ask.known(facts, binding.value)
-            if default.kind in (Kind.DEVICE, Kind.DTYPE):
-                return default
+            if default.kind in (Kind.DEVICE, Kind.DTYPE, Kind.CLASS):
+                return self._ask.guess(default) if default.kind is Kind.CLASS else default
         if known is None and callers:
             return None
         suggested = suggested_for(self.project, binding)
