@@ -240,7 +240,7 @@ def _name(creator: str) -> str:
 def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
     """Report a tensor that is moved or cast at once, perhaps after it was filled with one number."""
     torch, _ = module_for(site, "torch", "torch")
-    filled = False
+    filled, picks = False, creator in _FILLED_ALIKE and keyword_of(call, "device") is None
     for link in site.calls.chain(call):
         if link.name in REPEATING and is_kept(site, call, creator):
             return
@@ -252,7 +252,7 @@ def _converted_as_made(site: Site, call: cst.Call, creator: str) -> Iterator[Rep
             yield Report(link.node, _FILLED.format(name=creator), figure="mask-256x64")
             return
         filled = filled or link.name in FILLING
-        if step is None and not may_follow(site, link) and (link.name != "[]" or creator not in _FILLED_ALIKE):
+        if step is None and not may_follow(site, link) and (link.name != "[]" or not picks):
             return
     yield from _moved_elsewhere(site, call, creator)
 
