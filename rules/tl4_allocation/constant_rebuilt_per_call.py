@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterator, Mapping
 
 from torchlint import cst
+from torchlint.facts.hotness.collecting import RolloutLoops
 from torchlint.models import function_names
 from torchlint.rule import (
     Call,
@@ -179,7 +180,8 @@ class ConstantRebuiltPerCall(Rule):
     `net.half()` and the like: where modules are cast so, the fix assumes that this one is not.
 
     ## When to ignore it
-    Where the tensor is written into, or where a few microseconds do not matter.
+    Where the tensor is written into, or where a few microseconds do not matter. A range or a pattern that is filled
+    in once for each batch that a model generates is left alone; what is copied to a device there is not.
 
     ## Measured
     The figures below compare a network head that builds its constant with one that keeps it, numbers that are copied
@@ -249,7 +251,7 @@ class ConstantRebuiltPerCall(Rule):
             return
         elif copied:
             yield Report(node, _SAME, _fix(site, node), level=level, figure="weights-64x4")
-        else:
+        elif name not in _RANGES or not site.fact(RolloutLoops).generates(site.file, site.twin):
             fix = _fix(site, node)
             # A buffer follows its module: what is made without a device may be needed on the host.
             place = " in a buffer" if fix is not None or keyword_of(node, "device") is not None else ""

@@ -12,7 +12,7 @@ from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
-from torchlint.facts.hotness.phases import STEP
+from torchlint.facts.hotness.phases import GENERATION, ITERATION, STEP
 from torchlint.late import dataclass
 from torchlint.rule import Frequency
 
@@ -46,6 +46,11 @@ class RolloutLoops(Fact):
             return True
         calls = (part for part in walk(loop) if isinstance(part, ast.Call)) if loop is not None else ()
         return any(self._collects(facts, call) for call in calls)
+
+    def generates(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Return whether a node runs in rounds in which a model generates, and in none that steps or updates."""
+        phases = self.heat.phases(facts, node)
+        return GENERATION in phases and phases <= {ITERATION, GENERATION}
 
     def _collects(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call runs such code, and not at intervals, as one that evaluates."""
