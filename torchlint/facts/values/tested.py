@@ -13,7 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS
 from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.values.join import FLOAT, INT, NUMBER, STRING, TENSOR
-from torchlint.rule import Kind, Value
+from torchlint.rule import UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.values.asking import Ask
@@ -112,6 +112,12 @@ def is_never_chosen(ask: Ask, facts: FileFacts, node: ast.expr, value: Value | N
         if asked is not None and not _may_pass(value, asked[0], truth is not asked[1]):
             return True
     return False
+
+
+def behind_flags(node: ast.expr, known: Callable[[ast.expr], Value]) -> Value:
+    """Return the truth of a tensor that ``and`` gives where all before it holds, else unknown."""
+    truth = known(node.values[-1]) if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else UNKNOWN
+    return truth if truth.kind is Kind.TENSOR and truth.dtype == "bool" else UNKNOWN
 
 
 def comes_by(facts: FileFacts, stmt: ast.stmt, node: ast.AST) -> bool:

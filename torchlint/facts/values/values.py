@@ -46,7 +46,7 @@ from torchlint.facts.values.loaders import moves_itself
 from torchlint.facts.values.needed import Needed
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
-from torchlint.facts.values.tested import is_never_chosen, possible, within_test
+from torchlint.facts.values.tested import behind_flags, is_never_chosen, possible, within_test
 from torchlint.facts.values.torch_objects import on_device
 from torchlint.late import dataclass
 from torchlint.models import Row
@@ -220,9 +220,10 @@ class Values(Fact):
             compared = [self._ask.known(facts, part) for part in [node.left, *node.comparators]]
             result = operators.compare(node, compared)
             return self._ask.guess(operators.by_use(facts, node, compared)) if result == UNKNOWN else result
-        if isinstance(node, (ast.BoolOp, ast.IfExp)):
+        if isinstance(node, (ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Await)):
             forms = ((part, self._ask.value(facts, part)) for part in forms_of(node))
-            return join(value for part, value in forms if not is_never_chosen(self._ask, facts, part, value))
+            found = join(value for part, value in forms if not is_never_chosen(self._ask, facts, part, value))
+            return self._ask.guess(behind_flags(node, self._ask.knower(facts))) if found == UNKNOWN else found
         if isinstance(node, (ast.List, ast.Set, ast.Tuple, ast.Dict)):
             return self._display(facts, node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
@@ -231,8 +232,6 @@ class Values(Fact):
             return dict_of(self._ask.known(facts, node.value))
         if isinstance(node, ast.JoinedStr):
             return operators.formatted(node)
-        if isinstance(node, (ast.NamedExpr, ast.Await)):
-            return self._ask.value(facts, node.value)
         return self._lambda(facts, node) if isinstance(node, ast.Lambda) else UNKNOWN
 
     def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
