@@ -30,6 +30,12 @@ def backpropagated(site: Site, node: cst.CSTNode) -> bool:
     return twin is not None and site.fact(Losses).runs_through(site.file, twin)
 
 
+def backpropagated_in_round(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether ``backward()`` does so in each round of the loop that keeps the expression."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(Losses).runs_in_round(site.file, twin)
+
+
 def is_leaf(site: Site, node: cst.CSTNode) -> bool:
     """Return whether a tensor asks for gradients itself and was computed from nothing, such as a parameter."""
     twin = site.expression(node)

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.decorating import keeps_result
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of, walk
@@ -137,8 +137,21 @@ class Losses(Fact):
 
         A backward through another result of the call that gave it frees what both were computed from.
         """
+        return any(Use.BACKWARD in self.flow.graph_uses(facts, use) for use in self._shared(facts, node))
+
+    def runs_in_round(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether it does so in the round of the innermost loop around the expression, not behind that loop."""
+        loop = next((part for part in facts.ancestors(node) if isinstance(part, LOOPS)), None)
+        if loop is None:
+            return False
+        home = facts.scope_of(loop).function
+        ways = (self.flow.way(facts, use, (Use.BACKWARD,), graph=True) for use in self._shared(facts, node))
+        return any(way and all(_runs_in(spot, loop, home) for spot in way) for way in ways)
+
+    def _shared(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.Name]:
+        """The other reads of what an expression is made of, and those of what the same calls gave."""
         names = (name for part in nodes_of([node]) for name in self._names(facts, part, _operands))
-        return any(Use.BACKWARD in self.flow.graph_uses(facts, use) for name in names for use in self._kin(facts, name))
+        return (use for name in names for use in self._kin(facts, name))
 
     def _names(
         self, facts: FileFacts, node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]]
@@ -165,6 +178,11 @@ class Losses(Fact):
             if binding.how in (Bind.ASSIGN, Bind.AUGMENT):
                 reads = self.uses.mentions.of_binding(facts, name.id, binding.stmt)
                 yield from (read for read in reads if read is not name and isinstance(read.ctx, ast.Load))
+
+
+def _runs_in(spot: Spot, loop: ast.AST, home: Scope) -> bool:
+    """Whether a spot is in a loop, or in another function than that loop."""
+    return spot.facts.scope_of(spot.node).function is not home or loop in spot.facts.ancestors(spot.node)
 
 
 def _is_read(node: ast.AST) -> TypeGuard[ast.Name]:

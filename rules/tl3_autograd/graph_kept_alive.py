@@ -11,6 +11,7 @@ from torchlint.rule.build import source
 from ._graph_kept_alive import (
     Kept,
     backpropagated,
+    backpropagated_in_round,
     chains,
     gives_loss,
     is_leaf,
@@ -20,13 +21,15 @@ from ._graph_kept_alive import (
 )
 
 _MAY_HOLD = frozenset({Kind.TENSOR, Kind.UNKNOWN, Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.DISTRIBUTION})
+# What a method is called on without parentheses around it.
+_PLAIN = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 # Where a later backward() may run through the graph: what is passed to code that is not known, such as a memory.
 _LATER = frozenset({Use.BACKWARD, Use.PASSED})
 _OPEN = frozenset({Use.STORED, Use.COLLECTED, Use.REPORTED, Use.RETURNED, Use.PASSED, Use.TENSOR})
 
 _FREED = (
     "`{what}` is kept in `{where}` with its autograd graph; backward() frees most of it, the rest stays alive as long "
-    "as `{where}` does (memory, no time); keep `{what}.detach()`"
+    "as `{where}` does (memory, no time); keep `{kept}.detach()`"
 )
 _LEARNING = (
     "`{what}` is kept in `{where}` with its autograd graph; what backward() does not free of it stays alive as long as "
@@ -147,7 +150,7 @@ class GraphKeptAlive(Rule):
         if not learns and _is_only_listed(site, node) and chains(site, node):
             return  # its graph is a part of that of the next round anyway
         freed = given or backpropagated(site, node)
-        if (freed or place) and not (freed and learns):
+        if (freed or place) and not (freed and (learns or backpropagated_in_round(site, node))):
             return  # the graph is wanted until a later backward()
         ends = site.flow.graph_uses(node)
         if ends & (_LATER - {Use.PASSED} if given else _LATER):
@@ -155,7 +158,9 @@ class GraphKeptAlive(Rule):
         if not freed and ends & (_OPEN - {Use.REPORTED} if learns else _OPEN):
             return  # but a report of what updates were made comes too late for a backward pass
         text = _FREED if freed and kind is not Kind.INSTANCE else _LEARNING if learns else _WHOLE
-        message = text.format(what=source(node), where=where)
+        what = source(node)
+        kept = what if isinstance(node, _PLAIN) or node.lpar else f"({what})"
+        message = text.format(what=what, where=where, kept=kept)
         yield Report(node, message, _fix(site, node, known=not ends & _OPEN), level=Level.NOTE if freed else None)
 
 
@@ -190,6 +195,6 @@ def _fix(site: Site, node: cst.BaseExpression, *, known: bool) -> Fix | None:
     if not single or site.compiling.scripted():
         return None
     doubt = "" if known else "nothing runs backward through what is kept"
-    plain = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or node.lpar
+    plain = isinstance(node, _PLAIN) or node.lpar
     base = node if plain else node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return Fix(_CURE, ((node, cst.Call(cst.Attribute(base, cst.Name("detach")))),), (), doubt)
