@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import LOOPS, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import conjuncts
+from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.join import TENSOR
@@ -39,7 +39,7 @@ class RowReads(Fact):
         for inner in self._inner(facts, node):
             found = self.elements.of(facts, inner)
             if found is not None:
-                return found
+                return found if not _is_filled(facts, inner) else None
         return None
 
     def _inner(self, facts: FileFacts, node: ast.expr) -> Iterator[ast.expr]:
@@ -69,6 +69,15 @@ class RowReads(Fact):
 
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
         return self.values.of(facts, node).kind is Kind.TENSOR
+
+
+def _is_filled(facts: FileFacts, row: ast.expr) -> bool:
+    """Whether the loop around a row writes into the tensor that has it, so that no read before it has the numbers."""
+    loop = next((part for part in facts.ancestors(row) if isinstance(part, LOOPS)), None)
+    whole = last_name(row.value) if isinstance(row, ast.Subscript) else ""
+    parts = walk(loop) if loop is not None and whole else ()
+    stored = (part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store))
+    return any(last_name(part.value) == whole for part in stored)
 
 
 def _is_fixed(index: ast.expr) -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import takewhile
 from typing import TypeGuard
 
 from torchlint.facts.code.callers import part_of
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import fans_out
 from torchlint.facts.code.tree import names_in, walk
 from torchlint.models import Word
 
+_ACCUMULATED = Word("accumulation of gradients")
 _MICRO_BATCH = Word("micro-batch")
 
 
@@ -67,7 +69,7 @@ def loops_of_one_update(facts: FileFacts, node: ast.AST, scope: Scope) -> Iterat
     loop = enclosing_loop(facts, node, scope)
     while loop is not None:
         yield loop
-        loop = enclosing_loop(facts, loop, scope) if _is_over_micro_batches(loop) else None
+        loop = enclosing_loop(facts, loop, scope) if _is_over_micro_batches(facts, loop) else None
 
 
 def loops_of_one_step(project: Project, facts: FileFacts, node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
@@ -101,8 +103,36 @@ def _picks(project: Project, facts: FileFacts, loop: ast.AST, step: ast.AST) -> 
     )
 
 
-def _is_over_micro_batches(loop: ast.AST) -> bool:
+def _is_over_micro_batches(facts: FileFacts, loop: ast.AST) -> bool:
     """Whether a loop goes over parts of the samples of one update: ``for start in range(0, batch, micro_batch):``."""
-    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(
-        _MICRO_BATCH.fits(name) for part in (loop.target, loop.iter) for name in names_in(part)
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    named = (name for part in (loop.target, loop.iter) for name in names_in(part))
+    return any(map(_MICRO_BATCH.fits, named)) or _accumulates(facts, loop.iter)
+
+
+def _accumulates(facts: FileFacts, over: ast.expr) -> bool:
+    """Whether a range has as many rounds as an update has parts: the file says ``size = part * accumulation_steps``."""
+    match over:
+        case ast.Call(func=ast.Name(id="range" | "trange"), args=[_, size, part]):
+            pair = {last_name(size), last_name(part)} - {""}
+        case _:
+            return False
+    return len(pair) == 2 and any(
+        isinstance(stmt, ast.Assign)
+        and last_name(stmt.targets[0]) in pair
+        and _is_share(stmt.value, pair - {last_name(stmt.targets[0])})
+        for stmt in walk(facts.tree)
     )
+
+
+def _is_share(value: ast.expr, other: Set[str]) -> bool:
+    """Whether a value is another one, times or by the number of parts that gradients are accumulated over."""
+    match value:
+        case ast.BinOp(left=one, op=ast.Mult() | ast.Div() | ast.FloorDiv(), right=two):
+            names = {last_name(one), last_name(two)}
+        case ast.Call(args=[one, two]):
+            names = {last_name(one), last_name(two)}
+        case _:
+            return False
+    return other < names and any(map(_ACCUMULATED.fits, names - other))
