@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
@@ -14,7 +15,7 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, code_of, stored_before
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import arguments_of, parts_of, walk
+from torchlint.facts.code.tree import arguments_of, forms_of, parts_of, walk
 from torchlint.facts.flow.flow import Flow
 from torchlint.late import dataclass
 from torchlint.models import method_names
@@ -23,6 +24,13 @@ from torchlint.rule import Kind
 _ADDING = method_names("list deque set", adds="element")
 _DEEPEST = 3
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
+
+
+class _Around(NamedTuple):
+    """The loops around an expression, and those of them that make it anew in each round."""
+
+    all: Sequence[LoopNode]
+    made: Sequence[LoopNode]
 
 
 @dataclass(eq=False, slots=True)
@@ -172,16 +180,27 @@ class Growth(Fact):
         while isinstance(base, ast.Subscript):
             base = base.value
         loops = [loop for loop in around(facts, base) if not isinstance(loop, COMPREHENSIONS)]
-        made = [loop for loop in loops if not fresh or self._made_in(facts, node, loop)]
+        rounds = _Around(loops, [loop for loop in loops if not fresh or self._made_in(facts, node, loop)])
         if isinstance(base, ast.Name):
-            return any(self._comes_in(facts, base, loop) for loop in made)
-        text = dotted(base)
+            comes_in = any(self._comes_in(facts, base, loop) for loop in rounds.made)
+            in_place = base is not target or isinstance(facts.parent.get(base), ast.Attribute)
+            value = self.project.reaching(facts, base).value if in_place and not comes_in else None
+            held = [] if value is None else forms_of(value) or [value]
+            own = (
+                isinstance(each, ast.Attribute) and self._is_kept(facts, base, each, rounds, fresh) for each in held
+            )
+            return comes_in or (bool(held) and all(own))
+        return self._is_kept(facts, base, base, rounds, fresh)
+
+    def _is_kept(self, facts: FileFacts, place: ast.expr, held: ast.expr, loops: _Around, fresh: bool) -> bool:
+        """Whether an attribute lasts that a function has at a place, also under another name: ``kept = self.kept``."""
+        text = dotted(held)
         root = text.partition(".")[0]
-        if not text or root not in facts.scope_of(base).function.params:
+        if not text or root not in facts.scope_of(place).function.params:
             return False
-        if (fresh or not loops) and stored_before(facts, base, text, None) is None:
+        if (fresh or not loops.all) and stored_before(facts, place, text, None) is None:
             return True
-        return any(stored_before(facts, base, text, loop) is None for loop in made)
+        return any(stored_before(facts, place, text, loop) is None for loop in loops.made)
 
     def _made_in_any(self, facts: FileFacts, node: ast.expr) -> bool:
         loops = [loop for loop in around(facts, node) if not isinstance(loop, COMPREHENSIONS)]
