@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.alike import among, comes_with
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.alike import alike, among, comes_with
+from torchlint.facts.code.model import LOOPS, Bind, FileFacts
 from torchlint.facts.code.nesting import around, is_above, nodes_of, unconditional
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.tree import root_of, walk
 from torchlint.facts.finders import Finder
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.signatures import rules
@@ -84,7 +85,18 @@ class EarlyEnds(Fact):
             return isinstance(node, ast.Name) and self.elements.of(facts, node) is not None
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         counted = any(self.elements.counted(facts, node.value, index) for index in indices)
-        return counted and not _is_written(facts, node)
+        return (counted or any(_is_stepped(facts, node, index) for index in indices)) and not _is_written(facts, node)
+
+
+def _is_stepped(facts: FileFacts, node: ast.Subscript, index: ast.expr) -> bool:
+    """Whether a loop goes on to the next place of what it never binds: ``while row[at] == pad: at -= 1``."""
+    loop = next((part for part in facts.ancestors(index) if isinstance(part, LOOPS)), None)
+    whole = root_of(node.value)
+    if not isinstance(loop, ast.While) or not isinstance(whole, ast.Name):
+        return False
+    steps = (stmt for stmt in loop.body if isinstance(stmt, ast.AugAssign) and isinstance(stmt.value, ast.Constant))
+    bound = (part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+    return any(alike(stmt.target, index) for stmt in steps) and whole.id not in bound
 
 
 def _is_written(facts: FileFacts, node: ast.Subscript) -> bool:
