@@ -19,9 +19,11 @@ from torchlint.facts.values.constructors import builds_on_base, replaces, runs_b
 from torchlint.facts.values.containers import displayed
 from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.data_fields import DataFields
+from torchlint.facts.values.generated import encoded
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, summed, tuple_of
 from torchlint.facts.values.meetings import Meetings
 from torchlint.facts.values.narrowed import Narrowed
+from torchlint.facts.values.signatures import table
 from torchlint.facts.values.tensors import tensor_attribute
 from torchlint.facts.values.torch_objects import KEEPING, UNBIASED, distribution_attribute
 from torchlint.late import dataclass, regex
@@ -74,8 +76,12 @@ class Attributes:
             return ndarray_attribute(attr, source)
         if source.kind is Kind.DISTRIBUTION:
             return distribution_attribute(attr, source)
+        if source == HOST and attr == "device":
+            return Value(Kind.DEVICE, device=Device.CPU)
         if source == HOST:
-            return Value(Kind.DEVICE, device=Device.CPU) if attr == "device" else HOST
+            return self.ask.guess(encoded(attr)) if attr in table()["outputs"]["inputs"] else HOST
+        if source.kind is Kind.DICT and attr in table()["outputs"]["inputs"]:
+            return source.item(attr) or join(source.items) or UNKNOWN
         if source.kind is Kind.TUPLE and source.keys:
             return source.item(attr) or UNKNOWN
         if source.kind is Kind.ENV:

@@ -33,7 +33,7 @@ from torchlint.facts.values.containers import (
     plain,
 )
 from torchlint.facts.values.default_devices import DefaultDevices
-from torchlint.facts.values.generated import tokens
+from torchlint.facts.values.generated import is_encoding, tokenizes, tokens
 from torchlint.facts.values.handed import declared, linked_by_name, returned_at, tree_of
 from torchlint.facts.values.join import (
     HOST,
@@ -42,6 +42,7 @@ from torchlint.facts.values.join import (
     PARTIAL,
     STARRED,
     TENSOR,
+    dict_of,
     join,
     list_of,
     registry,
@@ -122,7 +123,7 @@ class CallValues:
             wrapped = self.ask.value(facts, node.args[0])
             if wrapped is None or wrapped.kind in (Kind.FUNCTION, Kind.MODULE):
                 return wrapped
-        if _tokenizes(node):
+        if tokenizes(node):
             return self.ask.guess(HOST)
         if (given := handed_on(name, node)) is not None:
             return declared(self.ask, facts, node, given) if name in DECLARING else self.ask.value(facts, given)
@@ -220,7 +221,10 @@ class CallValues:
         if source.kind in _GENERATING and (made := self._generated(source, node)).known:
             return self.ask.guess(made)
         if source == HOST:
-            return operators.of_host(func.attr, node, of)
+            moved = operators.of_host(func.attr, node, of)
+            if moved == UNKNOWN and func.attr in KEEPING and is_encoding(self.ask.project, facts, func.value):
+                return self.ask.guess(dict_of(tensor_method(func.attr, TENSOR, node, of)))
+            return moved
         if source.kind is Kind.TENSOR:
             made = tensor_method(func.attr, source, node, of)
             return self.ask.rather(replace(made, rank=1), made) if lists_places(node) else made
@@ -468,13 +472,6 @@ class CallValues:
 def _by_class(value: Value) -> Sequence[str]:
     """The classes of the project or of libraries whose methods are called on a value."""
     return value.name.split("|") if value.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and value.name else ()
-
-
-def _tokenizes(call: ast.Call) -> bool:
-    """Whether a call makes tensors of texts or images: ``tokenizer(texts, return_tensors="pt")``, on the host."""
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    made = named.get("return_tensors")
-    return isinstance(made, ast.Constant) and made.value == "pt" and "device" not in named
 
 
 def _gives(function: Scope) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from torchlint.facts.code.model import Binding
+from torchlint.facts.code.model import Binding, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.join import NDARRAY, TENSOR
@@ -87,3 +87,16 @@ def of_rows(binding: Binding, value: Value) -> Value:
 def encoded(key: object) -> Value:
     """Return what a tokenizer puts under a key, on the host."""
     return replace(TENSOR, device=Device.CPU, rank=2 if key in table()["outputs"]["rows"] else None)
+
+
+def tokenizes(call: ast.Call) -> bool:
+    """Return whether a call makes tensors of texts or images on the host: ``tokenizer(texts, return_tensors="pt")``."""
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    made = named.get("return_tensors")
+    return isinstance(made, ast.Constant) and made.value == "pt" and "device" not in named
+
+
+def is_encoding(project: Project, facts: FileFacts, node: ast.expr) -> bool:
+    """Return whether an expression is what such a call gives, by itself or by a name: tensors under names."""
+    value = project.reaching(facts, node).value if isinstance(node, ast.Name) else node
+    return isinstance(value, ast.Call) and tokenizes(value)
