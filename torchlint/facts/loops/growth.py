@@ -27,7 +27,7 @@ _DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 
 
 class _Around(NamedTuple):
-    """The loops around an expression, and those of them that make it anew in each round."""
+    """The loops around an expression, and those of them that make it again in each round."""
 
     all: Sequence[LoopNode]
     made: Sequence[LoopNode]
