@@ -186,9 +186,7 @@ class Growth(Fact):
             in_place = base is not target or isinstance(facts.parent.get(base), ast.Attribute)
             value = self.project.reaching(facts, base).value if in_place and not comes_in else None
             held = [] if value is None else forms_of(value) or [value]
-            own = (
-                isinstance(each, ast.Attribute) and self._is_kept(facts, base, each, rounds, fresh) for each in held
-            )
+            own = (isinstance(each, ast.Attribute) and self._is_kept(facts, base, each, rounds, fresh) for each in held)
             return comes_in or (bool(held) and all(own))
         return self._is_kept(facts, base, base, rounds, fresh)
 

@@ -11,7 +11,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.callers import passed, stores_of
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.model import LOOPS, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.solver import Solver
@@ -146,12 +146,19 @@ class Constants(Fact):
             value = self.values.of(facts, binding.value)
             if value.kind in _CHANGING or (value.kind is Kind.LIST and _grows(facts, node.id)):
                 return False
-            return self.of(facts, binding.value)
+            return self.of(facts, binding.value) or self._is_read_once(facts, node, binding)
         if binding.how is Bind.ELEMENT and isinstance(binding.stmt, (ast.ListComp, ast.GeneratorExp)):
             return binding.value is not None and self.of(facts, binding.value)
         if binding.how is Bind.IMPORT:
             return self._imported(facts, binding)
         return False
+
+    def _is_read_once(self, facts: FileFacts, node: ast.Name, binding: Binding) -> bool:
+        """Whether a name is the settings that a program reads before its loops: ``args = parser.parse_args()``."""
+        if not _SETTINGS.match(node.id) or not isinstance(binding.value, ast.Call):
+            return False
+        only = self.project.reaching(facts, node).only is binding
+        return only and not any(isinstance(part, LOOPS) for part in facts.ancestors(binding.stmt))
 
     def _imported(self, facts: FileFacts, binding: Binding) -> bool:
         found = [(file, each.value) for file, each in self.sources.imported(facts, binding) if each.how is Bind.ASSIGN]
