@@ -302,7 +302,7 @@ _SHOWN = {
     *("fix", "diff", "unsafe_fixes", "accept", "fixable", "unfixable", "fix_only", "show_fixes", "baseline", "since"),
     *("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "no_context", "docs_url", "fail_level"),
     *("output_format", "output_file", "exit_zero", "exit_non_zero_on_fix", "jobs", "isolated", "color"),
-    *("file", "files", "observations"),
+    *("file", "files", "observations", "target_stated"),
 }
 
 

@@ -251,6 +251,7 @@ def test_an_old_spelling_is_left_where_the_pinned_torch_does_not_warn(
     [
         ("torch==1.6.0", "1.6", False),
         ("torch == 1.7.1+cu110  # for the cluster", "1.7", False),
+        ("torch==1.7.0+cu101 -f https://example.org/wheels.html", "1.7", False),
         ("torch==1.8.0", "1.8", True),
         ("torch>=1.6", None, True),
         ("torch~=1.6", None, True),
@@ -272,6 +273,36 @@ def test_a_project_that_pins_an_early_torch_validates_nothing_by_default(
     assert pinned_torch_of(tmp_path) == pinned
     found = in_this_process(capsys, monkeypatch)("check", "--select", "TL205", cwd=tmp_path)
     assert ("TL205" in found.stdout) is validates
+
+
+@pytest.mark.parametrize("flags", [(), ("--isolated",), ("--no-cache",)])
+def test_what_a_folder_below_states_holds_for_its_files(run, project: Path, flags: tuple[str, ...]) -> None:
+    for folder in ("old", "old/inner", "new"):
+        (project / folder).mkdir()
+        (project / folder / "learner.py").write_text(ACTING)
+    (project / "learner.py").unlink()
+    (project / "requirements.txt").write_text("torch>=2.4\n")
+    (project / "old" / "requirements.txt").write_text("torch==2.2.0\n")
+
+    def places() -> set[str]:
+        rows = json.loads(run("--output-format", "json", *flags).stdout)
+        found = (Path(row["filename"]) for row in rows if row["code"] == "TL905")
+        return {path.relative_to(project).parent.as_posix() for path in found}
+
+    assert places() == {"new"}
+    assert places() == {"new"}
+    (project / "old" / "inner" / "setup.cfg").write_text("[options]\ninstall_requires =\n    torch==2.5\n")
+    assert places() == {"new", "old/inner"}
+    (project / "old" / "requirements.txt").write_text("torch==2.6.0\n")
+    assert places() == {"new", "old", "old/inner"}
+
+
+def test_a_setting_of_the_user_holds_for_folders_below_too(run, project: Path) -> None:
+    (project / "old").mkdir()
+    (project / "learner.py").rename(project / "old" / "learner.py")
+    (project / "old" / "requirements.txt").write_text("torch==2.2.0\n")
+    assert "TL905" not in run().stdout
+    assert "TL905" in run("--target-torch", "2.4").stdout
 
 
 def test_a_new_file_of_requirements_is_seen(run, project: Path) -> None:

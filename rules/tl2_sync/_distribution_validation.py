@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from torchlint import cst
-from torchlint.facts.analyses import Analyses, Fact
+from torchlint.facts.analyses import Fact
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import mentions_of
@@ -20,7 +20,6 @@ from torchlint.facts.hotness.switches import Switches
 from torchlint.late import dataclass
 from torchlint.rule import Frequency, InFile
 from torchlint.rule.site import Site
-from torchlint.rule.versions import version_of
 
 # Classes of torch.distributions that constrain their arguments: module, name, and how many positional arguments come
 # before ``validate_args``.
@@ -61,8 +60,8 @@ _TESTS_VALUES_ALONE = frozenset(dict(_spelled(_COMPOSED)))
 
 _OWNERS = ("torch.distributions.Distribution", "torch.distributions.distribution.Distribution", *BEFORE)
 _ERROR = "ValueError"
-# The first torch that validates by default.
-_FIRST = (1, 8)
+VALIDATING = (1, 8)
+"""The first torch that validates by default."""
 _SETTER = "set_default_validate_args"
 
 
@@ -135,7 +134,6 @@ class ProgramEntries(Fact):
     heat: Heat
     occurrences: Occurrences
     switches: Switches
-    early: bool = False
     _imported: dict[str, frozenset[str]] = field(default_factory=dict)
     _run: dict[str, frozenset[Scope]] = field(default_factory=dict)
     _entries: list[ProgramEntry] | None = field(default=None)
@@ -143,22 +141,13 @@ class ProgramEntries(Fact):
     _asks: bool | None = field(default=None)
     _wanting: dict[str, bool] = field(default_factory=dict)
 
-    @classmethod
-    def build(cls, analyses: Analyses) -> ProgramEntries:
-        """Read which torch the project pins."""
-        pinned = version_of(analyses.settings.pinned_torch)
-        early = pinned is not None and pinned < _FIRST
-        return cls(analyses[Project], analyses[Heat], analyses[Occurrences], analyses[Switches], early)
-
     def validates(self, facts: FileFacts) -> bool:
         """Return whether no program that runs a file sets the default to anything but a plain ``True``.
 
         A call counts for all files where it is not known which program runs it, or which one runs the file. Nothing is
-        validated by default in a project that pins a torch before 1.8, nor in a program that has torch compile
-        something: the first compilation sets the default to ``False``.
+        validated by default in a program that has torch compile something: the first compilation sets the default to
+        ``False``.
         """
-        if self.early:
-            return False
         mine = {entry.file.path for entry in self.running(facts)}
         if self._compiled(facts, mine):
             return False

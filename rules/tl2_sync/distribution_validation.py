@@ -9,7 +9,7 @@ from torchlint.rule import Call, Change, Example, Fix, Found, Frequency, Input, 
 from torchlint.rule.build import expression, source, with_keyword
 
 from ._distribution_classes import DistributionClasses, of_own_class
-from ._distribution_validation import BEFORE, ProgramEntries, constructor, says, wants_validation
+from ._distribution_validation import BEFORE, VALIDATING, ProgramEntries, constructor, says, wants_validation
 
 # Files that the message of a fix names.
 _NAMED = 2
@@ -169,7 +169,7 @@ class DistributionValidation(Rule):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
         fix = None if site.compiling.scripted() else self._fix(site, call)
-        yield Report(call, _MESSAGE, fix, figure=figure)
+        yield Report(call, _MESSAGE, fix, figure=figure, deprecated=VALIDATING)
 
     def _fix(self, site: Site, call: cst.Call) -> Fix:
         """The default set where the programs begin, in place of several calls; else the call itself."""

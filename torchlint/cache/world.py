@@ -23,8 +23,11 @@ SETTINGS_FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 # What a run looks for in the folders above a path.
 LOOKED_FOR = (*SETTINGS_FILES, ".gitignore")
 REPOSITORIES = (".git", ".hg")
-# How the names of files begin that state versions, where there may be several of them.
-STATING = ("requirements", "environment")
+# How the names of files begin that state versions, but for those of settings and of Python.
+STATING = (
+    *("requirements", "environment", "setup.cfg", "Pipfile", "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml"),
+    *("pixi.lock", "conda-lock.yml"),
+)
 SUFFIXES = (".py", ".ipynb")
 # Clocks of file systems tick in steps of up to two seconds, and their time is not always ours.
 _FRESH = 2_000_000_000

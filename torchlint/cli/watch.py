@@ -15,7 +15,7 @@ from torchlint.cli.printing import Volume
 from torchlint.settings.check import SettingsError
 from torchlint.settings.load import described
 from torchlint.settings.model import Settings
-from torchlint.settings.target import declaring
+from torchlint.settings.target import declaring, stating
 from torchlint.settings.width import NAMING_WIDTH
 from torchlint.sources.walk import python_files
 
@@ -91,6 +91,7 @@ def _state(settings: Settings) -> State:
     folders = {settings.root, *(file.parent for file in files)}
     steering = [folder / name for folder in folders for name in _STEERING]
     steering += [*declaring(settings.root), *(settings.root / name for name in NAMING_WIDTH)]
+    steering += [path for folder in folders for path in stating(folder)]
     named = [path for path in (settings.file, settings.baseline, settings.observations) if path is not None]
     return {str(path): state for path in (*files, *steering, *named) if (state := _of_file(path))}
 

@@ -90,13 +90,13 @@ class Report:
     """What ``check`` yields: the node the finding is about, one line of message, and a fix where there is one.
 
     ``shared`` is appended to the message when the rule reports more than once in the function; ``{count}`` in it
-    becomes the number, ``{where}`` the word ``function`` or, at module level, ``file``. ``figure`` names the example
-    whose figure fits the case, or several that differ in size alone, where the size of the code is not known; empty:
-    the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does ``torch``, the oldest
-    version that it holds for. ``deprecated`` is the version from which on torch advises against what was found: it is
-    no finding in a project that allows older ones alone. ``flow`` is the way by which the value comes to what the
-    message says of its use, as ``site.flow.way`` gives it. ``apart``: it is about something else than what the rules
-    find that this one yields to, so it stays beside them.
+    becomes the number, ``{where}`` the word ``function`` or, at module level, ``file``. ``figure`` names the
+    example whose figure fits the case, or several that differ in size alone, where the size of the code is not
+    known; empty: the rule's first; ``none``: no figure fits. ``level`` overrides the rule's own, and so does
+    ``torch``, the oldest version that it holds for. ``deprecated`` is the version from which on torch advises
+    against what was found, or makes it slow: it is no finding in a project that allows older ones alone. ``flow``
+    is the way by which the value comes to what the message says of its use, as ``site.flow.way`` gives it.
+    ``apart``: it is about something else than what the rules find that this one yields to, so it stays beside them.
     """
 
     node: cst.CSTNode

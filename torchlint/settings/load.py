@@ -15,7 +15,7 @@ from torchlint.settings.model import Settings
 from torchlint.settings.options import in_files, of_runs
 from torchlint.settings.root import located, project_root
 from torchlint.settings.select import UnknownWordError
-from torchlint.settings.target import is_distribution, packages_of, pinned_torch_of, python_of, torch_of
+from torchlint.settings.target import is_distribution, packages_of, pinned_torch_of, python_of, stating, torch_of
 from torchlint.settings.toml import line_of, read_toml
 from torchlint.settings.width import width_of
 
@@ -73,6 +73,7 @@ def load_settings(
     # check_keys gave every value the type of its field.
     fields: dict[str, Any] = {key.replace("-", "_"): value for key, value in _merged(layers).items()}
     # What a project runs with, and how long its lines are, are facts of the project and no settings.
+    fields["target_stated"] = "target_torch" not in fields
     fields.setdefault("target_torch", torch_of(root))
     fields.setdefault("target_version", python_of(root))
     fields["line_length"] = width_of(root)
@@ -111,7 +112,8 @@ def _is_inline(item: Path | str) -> bool:
 class Nested:
     """The settings of single files in a run: those of the settings file closest to each.
 
-    Files whose closest settings file is the run's own share its settings, and so one value.
+    Files whose closest settings file is the run's own share its settings, and so one value. Files of a folder below the
+    root that states a torch of its own, as that of an example or of a vendored package may, have that as their target.
     """
 
     def __init__(self, run: Settings, overrides: Mapping[str, object], config: Sequence[Path | str] = ()) -> None:
@@ -122,6 +124,8 @@ class Nested:
         self._fixed = run.isolated or any(not _is_inline(item) for item in config)
         self._by_folder: dict[Path, Settings] = {}
         self._by_file: dict[Path | None, Settings] = {run.file: run}
+        self._stating: dict[Path, list[Path]] = {}
+        self._by_torch: dict[tuple[int, Path], Settings] = {}
 
     def __call__(self, path: Path) -> Settings:
         """The settings for an absolute path of a file.
@@ -129,18 +133,17 @@ class Nested:
         Raises:
             SettingsError: the settings file closest to it is wrong.
         """
-        if self._fixed:
-            return self._run
         folder = path.parent
         known = self._by_folder.get(folder)
         if known is None:
-            known = self._by_folder[folder] = self._of(folder)
+            known = self._by_folder[folder] = self._stated(folder, self._run if self._fixed else self._of(folder))
         return known
 
     @property
     def files(self) -> Sequence[Path]:
-        """The settings files that were read for single files."""
-        return [file for settings in self._by_file.values() for file in settings.files]
+        """The settings files that were read for single files, and what may state versions of folders below the root."""
+        read = [file for settings in self._by_file.values() for file in settings.files]
+        return [*read, *(file for files in self._stating.values() for file in files)]
 
     def _of(self, folder: Path) -> Settings:
         file = _closest(folder)
@@ -150,6 +153,25 @@ class Nested:
             known = load_settings(folder, config=self._config, overrides=self._overrides, root=self._run.root)
             self._by_file[path] = known
         return known
+
+
+    def _stated(self, folder: Path, settings: Settings) -> Settings:
+        """The settings of a folder with the torch that the closest files below the root state, if no setting does."""
+        if not settings.target_stated:
+            return settings
+        for above in (folder, *folder.parents):
+            if above == settings.root or settings.root not in above.parents:
+                return settings
+            if above not in self._stating:
+                self._stating[above] = stating(above)
+            torch = torch_of(above) if self._stating[above] else None
+            if torch is not None:
+                key = id(settings), above
+                if key not in self._by_torch:
+                    pinned = pinned_torch_of(above)
+                    self._by_torch[key] = dataclasses.replace(settings, target_torch=torch, pinned_torch=pinned)
+                return self._by_torch[key]
+        return settings
 
 
 def _closest(start: Path) -> _File | None:

@@ -49,6 +49,8 @@ class Settings:
         line_length: how long lines are in the project, where its formatter or linter is told; no setting of ours.
         distributed: whether the project is packaged, so that programs elsewhere may import it; no setting of ours.
         pinned_torch: the only torch that the project allows, e.g. ``1.6``, if it allows one; no setting of ours.
+        target_stated: ``target_torch`` is what files of the project state, if they do, and no setting; what files of a
+            folder below state holds for that folder then.
         packages: the folders of its packages, with ``/``; empty where none is seen; no setting of ours.
         plugins: installed packages whose rules are loaded beside the built-in ones.
         models: rows about functions and methods that the project uses, besides those about libraries.
@@ -100,6 +102,7 @@ class Settings:
     distributed: bool = True
     packages: tuple[str, ...] = ()
     pinned_torch: str | None = None
+    target_stated: bool = False
     isolated: bool = False
     color: str = "auto"
     plugins: tuple[str, ...] = ()

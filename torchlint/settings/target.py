@@ -31,6 +31,9 @@ _DECLARING = (
 )
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "pixi.lock", "conda-lock.yml")
 
+# How the names of these files begin, of which a folder below the root seldom holds one.
+_BEGINNINGS = tuple(name.partition("*")[0].partition("/")[0] for name in (*_DECLARING, *_LOCKS))
+
 # Folders whose names of files decide what is asked, below the project's root.
 FOLDERS = ("", "requirements")
 
@@ -64,12 +67,19 @@ _PACKAGING = (
 _NO_PACKAGES = frozenset({"test", "tests", "doc", "docs", "example", "examples", "script", "scripts"})
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
-_PIN = regex(r"\s*={0,3}\s*v?(\d{1,9})\.(\d{1,9})[\w.+*]*\s*")
+_PIN = regex(r"\s*={0,3}\s*v?(\d{1,9})\.(\d{1,9})[\w.+*]*\s*(?:\s-.*)?")  # torch==1.7.0 -f URL
 
 
 def declaring(root: Path) -> list[Path]:
     """Return the files below a folder that may state versions; those of fixed names need not exist."""
     return [path for name in (*_DECLARING, *_LOCKS) for path in _files(root, name)]
+
+
+def stating(folder: Path) -> list[Path]:
+    """Return the files below a folder that may state versions and are there."""
+    if not any(name.startswith(_BEGINNINGS) for name in _names_in(folder)):
+        return []
+    return [path for path in declaring(folder) if os.path.isfile(path)]
 
 
 def torch_of(root: Path) -> str | None:
