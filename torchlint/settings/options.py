@@ -332,7 +332,7 @@ _SETTINGS = (
         "target_torch",
         "torch-version",
         "The oldest torch that the code has to run with; not set: what the project's dependencies or its lock "
-        "file say, else 2.2.",
+        "file say, those of a folder for the files in it, else 2.2.",
         "--target-torch",
         help="Oldest supported torch, e.g. 2.2 (default: as the project declares).",
         metavar="VERSION",
