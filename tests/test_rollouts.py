@@ -176,7 +176,15 @@ main(Team())
 
 @pytest.mark.parametrize(
     ("before", "count", "expected"),
-    [("pass", "team.nagents", U), ("pass", "len(agents)", U), ("pass", "epochs", E), ("episode()", "nagents", E)],
+    [
+        ("pass", "team.nagents", U),
+        ("pass", "len(agents)", U),
+        ("pass", "epochs", E),
+        ("pass", "team.agent.rounds", E),
+        ("pass", "count(agents, quiet=opts)", U),
+        ("pass", "count(batches, quiet=opts.quiet)", E),
+        ("episode()", "nagents", E),
+    ],
 )
 def test_what_follows_the_updates_of_several_agents_runs_once_per_update(
     before: str, count: str, expected: Frequency

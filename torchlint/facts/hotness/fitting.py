@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import conjuncts, names_in
+from torchlint.facts.code.tree import conjuncts
 from torchlint.facts.hotness.around import around
 from torchlint.models import Word
 
@@ -55,4 +55,25 @@ def _repeats(loop: ast.stmt, scope: Scope) -> int:
 
 def goes_over_parts(loop: ast.AST) -> bool:
     """Return whether a loop goes over what an update has several of: agents, critics, networks."""
-    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(_PARTS.fits(name) for name in names_in(loop.iter))
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(map(_PARTS.fits, _names_of(loop.iter)))
+
+
+def _names_of(node: ast.expr) -> Iterator[str]:
+    """The names of what a loop goes over: of an object's attribute that of the attribute alone.
+
+    ``agents`` of ``enumerate(agents)`` and of ``range(len(self.agents))``, but not ``agent`` of ``agent.batches``, nor
+    what says how a function of a library goes over it: ``tqdm(batches, disable=opts.quiet)``.
+    """
+    match node:
+        case ast.Name(id=name) | ast.Constant(value=str(name)):
+            yield name
+        case ast.Attribute(attr=name):
+            yield name
+        case ast.Call(func=func, args=args):
+            yield from _names_of(func)
+            for each in (func.value, *args) if isinstance(func, ast.Attribute) else args:
+                yield from _names_of(each)
+        case _:
+            for part in ast.iter_child_nodes(node):
+                if isinstance(part, ast.expr):
+                    yield from _names_of(part)
