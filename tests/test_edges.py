@@ -21,7 +21,7 @@ from torchlint.facts.dataflow.uses import Uses
 MOST = {
     "name to binding": 61,
     "parameter to argument": 13,
-    "parameter to caller": 38,
+    "parameter to caller": 35,
     "call to function": 46,
     "call to return": 25,
     "attribute to store": 53,

@@ -104,6 +104,10 @@ class CallGraph(Fact):
         """Return a call as one of those that reach a function, ``None`` if it does not reach it."""
         return next((each for each in self.callers.get(function, ()) if each.call is call), None)
 
+    def is_called(self, function: Scope | None) -> bool:
+        """Return whether a known call reaches a function."""
+        return function is not None and bool(self.callers.get(function))
+
     def arguments(self, function: Scope | None, name: str) -> Iterator[tuple[Caller, ast.expr | None]]:
         """Yield what each known call of a function passes for a parameter; ``None`` where the call leaves it out."""
         return arguments(self.callers, function, name)

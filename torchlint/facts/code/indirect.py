@@ -231,7 +231,7 @@ class _CalleeFinder:
             value = value.args[0]
         if self.values.of(facts, node).kind in (Kind.MODULE, Kind.UNKNOWN):
             for scope in self._given(self.values.of(facts, value), modules=False):
-                if not cold_file(scope.file) and next(self.graph.places(scope), None) is None:
+                if not cold_file(scope.file) and not self.graph.is_called(scope):
                     self.given.setdefault(scope, _FORWARD)
 
     def _replaced(self, facts: FileFacts, node: ast.expr, attribute: str) -> protocols.EntryPoint | None:

@@ -100,7 +100,7 @@ class Bypasses(Fact):
                 return True
             case ast.Return():
                 function = facts.scope_of(above).function
-                return not self.graph.callers.get(function)
+                return not self.graph.is_called(function)
             case ast.Yield() | ast.YieldFrom() | ast.Await() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
                 return True
         return False

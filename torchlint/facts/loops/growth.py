@@ -172,7 +172,7 @@ class Growth(Fact):
     def _is_parameter(self, facts: FileFacts, node: ast.expr) -> bool:
         """Whether a name is a parameter as the caller gave it, of a function whose callers are known."""
         parameter = self.project.reaching(facts, node).parameter
-        return parameter is not None and parameter.scope in self.graph.callers
+        return parameter is not None and self.graph.is_called(parameter.scope)
 
     def _lasts(self, facts: FileFacts, node: ast.expr, target: ast.expr, fresh: bool) -> bool:
         """Whether what an expression is added to outlives the function, or a round of a loop (that makes it again)."""

@@ -156,7 +156,7 @@ class Devices(Fact):
                 elif stmt not in self._overwritten(source.facts):
                     yield True if _is_setting(source.facts, stmt) else source
             elif isinstance(source, Binding) and source.how is Bind.PARAM and source.scope is not None:
-                left_out = source.value is not None and not self.graph.callers.get(source.scope)
+                left_out = source.value is not None and not self.graph.is_called(source.scope)
                 yield not (left_out and self._is_program(source.scope.file))
             else:
                 yield True
