@@ -117,6 +117,21 @@ def test_an_exemption_is_named_where_it_holds(name: str, text: str) -> None:
     assert [f"({name})" in reason for reason in found.reasons] == [True]
 
 
+@pytest.mark.parametrize(
+    ("first", "step", "expected"),
+    [
+        ("env.reset()", "env.step(0)", Frequency.EPISODE),
+        ("env.reset()", "other.step(0)", Frequency.STEP),
+        ("pass", "env.step(0)", Frequency.STEP),
+    ],
+)
+def test_the_first_moves_of_an_episode_make_no_loop_of_steps(first: str, step: str, expected: Frequency) -> None:
+    text = f"def play(env, other_env, batches):\n    for batch in batches:\n        {first}\n        g(1)\n"
+    text += f"        {step.replace('other.', 'other_env.')}\n        while True:\n            env.step(1)\n"
+    code = Code(text)
+    assert explain(code.analyses[Heat], code.file(), code.node("g(1)")).frequency is expected
+
+
 EVALUATED = {
     "at intervals": ("evaluate", "if i % 1000 == 0:\n        {}(env)", Frequency.ONCE),
     "at intervals, and alone by another program": (

@@ -154,7 +154,6 @@ class Nested:
             self._by_file[path] = known
         return known
 
-
     def _stated(self, folder: Path, settings: Settings) -> Settings:
         """The settings of a folder with the torch that the closest files below the root state, if no setting does."""
         if not settings.target_stated:

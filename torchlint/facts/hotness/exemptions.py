@@ -48,10 +48,24 @@ AT_INTERVALS = Exemption(
     "a branch that shows or evaluates at intervals what was learned, or an evaluation after it or by a framework",
 )
 TRIAL = Exemption("trial", "a loop of a handful of rounds that a program runs once")
-BEFORE_LOOP = Exemption("set-up before a loop", "a function that steps an environment in a loop, outside of that loop")
+BEFORE_LOOP = Exemption(
+    "set-up before a loop",
+    "a function that steps an environment in a loop, outside of that loop, or before it in a round with a reset",
+)
 TRIES_OUT = Exemption("fresh environment", "a function that makes or resets an environment before it steps it")
 
-EXEMPTIONS = (SHOWS, OWN_LOOP, ONE_STEP, PRIMING, REQUEST, SHOWN, AT_INTERVALS, TRIAL, BEFORE_LOOP, TRIES_OUT)
+EXEMPTIONS = (
+    SHOWS,
+    OWN_LOOP,
+    ONE_STEP,
+    PRIMING,
+    REQUEST,
+    SHOWN,
+    AT_INTERVALS,
+    TRIAL,
+    BEFORE_LOOP,
+    TRIES_OUT,
+)
 
 
 class WorkCall(NamedTuple):
@@ -233,14 +247,13 @@ def makes_object(scope: Scope) -> bool:
     return any(isinstance(call.func, ast.Name) and call.func.id == scope.params[0] for call in made)
 
 
-def resets(scope: Scope) -> list[ast.Attribute]:
-    """Return the calls of ``reset`` that a function makes whatever comes."""
+def resets(scope: Scope, loop: ast.AST | None = None) -> list[ast.Attribute]:
+    """Return the calls of ``reset`` that a function, or each round of a loop of it, makes whatever comes."""
     return [
         call.func
         for call in scope.calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == "reset"
-        and not any(isinstance(node, (ast.If, ast.IfExp, *LOOPS)) for node in around(scope, call))
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "reset"
+        if next((node for node in around(scope, call) if isinstance(node, (ast.If, ast.IfExp, *LOOPS))), None) is loop
     ]
 
 
@@ -248,6 +261,16 @@ def starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     """Return whether a function always resets an environment before it steps it: it tries the environment."""
     assert isinstance(step.func, ast.Attribute)
     return among(step.func.value, (reset.value for reset in resets if reset.lineno < step.lineno))
+
+
+def opens_episode(scope: Scope, step: ast.AST, steps: Sequence[ast.AST]) -> bool:
+    """Return whether a round of a loop resets an environment, steps it, and goes on in an inner loop of steps."""
+    loop = enclosing_loop(scope.file, step, scope)
+    if loop is None or not isinstance(step, ast.Call) or not isinstance(step.func, ast.Attribute):
+        return False
+    later = (enclosing_loop(scope.file, each, scope) for each in steps if getattr(each, "lineno", 0) > step.lineno)
+    inner = any(each is not loop and loop in around(scope, each) for each in later if each is not None)
+    return inner and among(step.func.value, (each.value for each in resets(scope, loop) if each.lineno < step.lineno))
 
 
 def at_intervals(scope: Scope, node: ast.AST, shows: Callable[[ast.expr], bool] = shows_at_intervals) -> bool:

@@ -42,6 +42,7 @@ from torchlint.facts.hotness.exemptions import (
     at_intervals,
     exempts,
     makes_object,
+    opens_episode,
     resets,
     shows,
     starts_over,
@@ -200,12 +201,13 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
     class that steps or updates.
     """
     todo: list[tuple[Scope, ast.AST, str, bool, Receiver]] = []
-    looping = {scope for scope, call, kind in found if kind == STEP and enclosing_loop(scope.file, call, scope)}
-    reset = {scope: resets(scope) for scope in {scope for scope, _, kind in found if kind == STEP}}
-    for scope, step, kind in found:
+    steps = _steps(found)
+    looping = {scope for scope, made in steps.items() if any(enclosing_loop(scope.file, each, scope) for each in made)}
+    reset = {scope: resets(scope) for scope in steps}
+    for scope, begun, kind in found:
         own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
-        fresh = kind == STEP and (makes_object(scope) or starts_over(step, reset[scope]))
-        todo.append((scope, step, kind, fresh, own))
+        fresh = kind == STEP and (makes_object(scope) or starts_over(begun, reset[scope]))
+        todo.append((scope, begun, kind, fresh, own))
     evaluations = Evaluations(receivers.graph, _learning(found))
     seen: dict[tuple[Scope, str, bool], set[Receiver]] = {}
     while todo:
@@ -219,6 +221,9 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
             continue
         if kind == UPDATE and call not in receivers.graph.weak:
             roots.paced.update(unlooped(scope, call))
+        if kind == STEP and opens_episode(scope, call, steps.get(scope, ())):
+            roots.exempt[call] = BEFORE_LOOP
+            continue
         if loop is not None:
             _mark(roots, receivers.project, scope, call, kind)
             continue
@@ -250,6 +255,15 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 todo.append((home, node, kind, fresh, above))
             elif kind == UPDATE and node not in receivers.graph.weak:
                 roots.paced.update(unlooped(home, node))
+
+
+def _steps(found: Sequence[Begun]) -> dict[Scope, list[ast.Call]]:
+    """The calls of each function that step an environment."""
+    steps: dict[Scope, list[ast.Call]] = {}
+    for scope, call, kind in found:
+        if kind == STEP:
+            steps.setdefault(scope, []).append(call)
+    return steps
 
 
 def _is_seldom_called(entry: EntryPoint | None) -> bool:
