@@ -167,7 +167,7 @@ def episode():
 def main(team):
     for _ in range(100):
         {before}
-        for i in range({count}):
+        for i in {over}:
             team.update(batch, i)
         team.average()
 main(Team())
@@ -175,21 +175,21 @@ main(Team())
 
 
 @pytest.mark.parametrize(
-    ("before", "count", "expected"),
+    ("before", "over", "expected"),
     [
-        ("pass", "team.nagents", U),
-        ("pass", "len(agents)", U),
-        ("pass", "epochs", E),
-        ("pass", "team.agent.rounds", E),
-        ("pass", "count(agents, quiet=opts)", U),
-        ("pass", "count(batches, quiet=opts.quiet)", E),
-        ("episode()", "nagents", E),
+        ("pass", "range(team.nagents)", U),
+        ("pass", "range(len(agents))", U),
+        ("pass", "enumerate(team.agents.values())", U),
+        ("pass", "range(epochs)", E),
+        ("pass", "range(opts.epochs)", E),
+        ("pass", "progress(agent.batches(), disable=opts.quiet)", E),
+        ("episode()", "range(nagents)", E),
     ],
 )
 def test_what_follows_the_updates_of_several_agents_runs_once_per_update(
-    before: str, count: str, expected: Frequency
+    before: str, over: str, expected: Frequency
 ) -> None:
-    assert frequencies(TEAM.format(before=before, count=count)) == {"A": expected}
+    assert frequencies(TEAM.format(before=before, over=over)) == {"A": expected}
 
 
 COMMON = """

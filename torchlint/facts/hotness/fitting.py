@@ -14,6 +14,7 @@ from torchlint.models import Word
 
 # What an update has several of: a loop over these is a part of one update.
 _PARTS = Word("parts of an update")
+_VIEWS = frozenset({"copy", "items", "keys", "values"})
 
 
 def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapping[Scope, set[str]]) -> set[Scope]:
@@ -55,25 +56,20 @@ def _repeats(loop: ast.stmt, scope: Scope) -> int:
 
 def goes_over_parts(loop: ast.AST) -> bool:
     """Return whether a loop goes over what an update has several of: agents, critics, networks."""
-    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(map(_PARTS.fits, _names_of(loop.iter)))
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(_PARTS.fits(name) for name in _gone_over(loop.iter))
 
 
-def _names_of(node: ast.expr) -> Iterator[str]:
-    """The names of what a loop goes over: of an object's attribute that of the attribute alone.
-
-    ``agents`` of ``enumerate(agents)`` and of ``range(len(self.agents))``, but not ``agent`` of ``agent.batches``, nor
-    what says how a function of a library goes over it: ``tqdm(batches, disable=opts.quiet)``.
-    """
+def _gone_over(node: ast.AST) -> Iterator[str]:
+    """The names of what a loop goes over, not of its holder: no agent in ``tqdm(agent.batches(), file=agent.log)``."""
     match node:
-        case ast.Name(id=name) | ast.Constant(value=str(name)):
-            yield name
         case ast.Attribute(attr=name):
             yield name
         case ast.Call(func=func, args=args):
-            yield from _names_of(func)
-            for each in (func.value, *args) if isinstance(func, ast.Attribute) else args:
-                yield from _names_of(each)
-        case _:
-            for part in ast.iter_child_nodes(node):
-                if isinstance(part, ast.expr):
-                    yield from _names_of(part)
+            viewed = [func.value] if isinstance(func, ast.Attribute) and func.attr in _VIEWS else []
+            for each in (func, *viewed, *args):
+                yield from _gone_over(each)
+        case ast.Name() | ast.Constant():
+            yield from names_in(node)
+        case ast.expr():
+            for child in ast.iter_child_nodes(node):
+                yield from _gone_over(child)
