@@ -27,6 +27,7 @@ CALLS = {
     "optimizer": "import torch\nadam = torch.optim.Adam(net.parameters())\nadam.step()",
     "environment": "import gymnasium\npole = gymnasium.make('CartPole-v1')\npole.step(0)",
     "other step of an environment": "venv.step_wait()",
+    "environment that acts": "reward, done = env.act(action)",
 }
 
 # By the name of the exemption: code, in which ``g`` is called where a step or an update would make it hot.
@@ -103,7 +104,17 @@ def test_an_environment_is_drawn_from_its_place_in_what_a_loop_goes_over(head: s
     assert (found.name if found is not None else "environment") == row
 
 
-@pytest.mark.parametrize("text", ["step(1)", "x.step()", "meter.update()", "env.step()", "x.backward_hook()"])
+@pytest.mark.parametrize(
+    ("text", "runs_"), [("self.game.make_action(a, skip)", "step"), ("agent.make_action(obs)", "")]
+)
+def test_an_action_goes_to_a_game(text: str, runs_: str) -> None:
+    code = Code(text)
+    assert runs(code.file(), code.node(text), code.analyses[Values]) == runs_
+
+
+@pytest.mark.parametrize(
+    "text", ["step(1)", "x.step()", "meter.update()", "env.step()", "x.backward_hook()", "agent.act(obs)", "env.act()"]
+)
 def test_other_calls_begin_nothing(text: str) -> None:
     code = Code(text)
     assert runs(code.file(), code.node(text), code.analyses[Values]) == ""

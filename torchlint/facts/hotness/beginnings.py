@@ -73,6 +73,8 @@ class Beginning(NamedTuple):
 _PARTS = (4, 5)
 _STEP = frozenset({"step"})
 _ADVANCING = method_names(environment=("acts", "answers"))
+_ACTING = frozenset({"act", "make_action"})
+_GAME = Word("game")
 
 BEGINNINGS = (
     Beginning("backward pass", frozenset({"backward"}), UPDATE, "`loss.backward()`", lambda _: True),
@@ -132,6 +134,13 @@ BEGINNINGS = (
         STEP,
         "a method that steps an environment under another name, or takes its answer: `env.step_wait()`",
         lambda at: at.method not in _STEP and _ENV.fits(at.name),
+    ),
+    Beginning(
+        "environment that acts",
+        _ACTING,
+        STEP,
+        "`env.act(action)`, `game.make_action(action)`, but not `agent.act(obs)`",
+        lambda at: bool(at.call.args) and (_ENV.fits(at.name) or (at.method == "make_action" and _GAME.fits(at.name))),
     ),
 )
 
