@@ -324,6 +324,15 @@ while True:
 
 
 @pytest.mark.parametrize(
+    ("name", "held"),
+    [("new_episode", True), ("_reset_game", True), ("reset_hidden", False), ("start_update", False)],
+)
+def test_what_begins_an_episode_by_its_name_runs_once_for_each(name: str, held: bool) -> None:
+    guarded = PROGRAMS["reset"].replace("reset(x)", f"{name}(x)")
+    assert (_names(_guarded(guarded)) == {"reset"}) is held
+
+
+@pytest.mark.parametrize(
     ("body", "held"),
     [
         ("return f(self.env.reset())", True),

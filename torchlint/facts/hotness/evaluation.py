@@ -16,6 +16,10 @@ _NAME = Word("evaluation")
 _RETURNS = Word("return to a state")
 _HELD_OUT = Word("held-out data")
 _ENV = Word("environment")
+_BEGINS = frozenset(
+    {"reset", "reset_all"}
+    | {f"{verb}_{what}" for verb in ("begin", "initialize", "new", "reset", "start") for what in ("episode", "game")}
+)
 _GOING_ON = frozenset({"step", "backward"})
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _MODES = last_names(autograd="pauses")
@@ -24,8 +28,8 @@ _SWITCHING = frozenset({"eval", "train", "values", "items", "children", "modules
 
 
 def begins_episode(scope: Scope) -> bool:
-    """Return whether a function begins an episode, by its name: ``reset``, or ``reset_all`` of many simulations."""
-    return scope.name.lstrip("_") in ("reset", "reset_all")
+    """Return whether a function begins an episode, by its name: ``reset``, ``new_episode``."""
+    return scope.name.lstrip("_") in _BEGINS
 
 
 def resets_its_environment(scope: Scope) -> bool:

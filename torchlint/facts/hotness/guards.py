@@ -203,7 +203,8 @@ KEPT_VALUE = Guard("value that a loop keeps", None, "a test for a variable that 
 RESET = Guard(
     "reset",
     _EPISODE,
-    "a call of `reset`, or of a method that only resets its environment, but not of the simulations which a step ended",
+    "a call of `reset` or `new_episode`, or of a method that only resets its environment, but not of the simulations "
+    "which a step ended",
     functions=(begins_episode, resets_its_environment),
 )
 EVALUATION = Guard("evaluation", _EPISODE, "a call of a function that evaluates", functions=(evaluates,))
