@@ -1801,6 +1801,15 @@ def test_a_new_tensor_lies_where_a_module_says_that_its_file_imports(setting: st
     assert _made_where(setting, made, "") is Device.CPU
 
 
+@pytest.mark.parametrize(("setting", "expected"), [("torch.set_default_device(0)", Device.UNKNOWN), ("", Device.CPU)])
+def test_a_new_tensor_lies_where_a_program_says_that_imports_its_file(setting: str, expected: Device) -> None:
+    main = f"import env\nimport torch\n{setting}\nenv.Env()\n"
+    made = Code(
+        {"env.py": "import torch\nclass Env:\n    def reset(self):\n        show(torch.zeros(3))\n", "main.py": main}
+    )
+    assert made.value().device is expected
+
+
 @pytest.mark.parametrize(
     ("setting", "made"),
     [

@@ -46,17 +46,24 @@ class DefaultDevices:
         return self.ask.rather(replace(known, device=Device.CPU), known)
 
     def _found(self) -> frozenset[str]:
-        """The files that set the device on which tensors are made, or import one that does."""
+        """The files that set the device on which tensors are made, import one that does, or are imported by one.
+
+        What is imported for its functions and classes makes its tensors after the device is set.
+        """
         files = self.ask.project.files.values()
-        setting = [facts for facts in files if any(word in facts.source.utf8 for word in _WORDS) and self._sets(facts)]
+        named = (facts for facts in files if any(word in facts.source.utf8 for word in _WORDS))
+        setting = [facts.path for facts in named if self._sets(facts)]
         if not setting:
             return frozenset()
         importing: dict[str, list[str]] = {}
+        imported: dict[str, list[str]] = {}
         for facts in files:
             for dotted in (*facts.imports, *facts.star_imports):
                 for target in self.ask.project.names.meant(facts.path, dotted):
                     importing.setdefault(target.path, []).append(facts.path)
-        return frozenset(reached((facts.path for facts in setting), lambda path: importing.get(path, ())))
+                    imported.setdefault(facts.path, []).append(target.path)
+        above = reached(setting, lambda path: importing.get(path, ()))
+        return frozenset(above) | frozenset(reached(setting, lambda path: imported.get(path, ())))
 
     def _sets(self, facts: FileFacts) -> bool:
         calls = (call for scope in facts.scopes for call in scope.calls if call.args)
