@@ -87,8 +87,20 @@ class Queues(Fact):
             counted = call.args[0]
             if isinstance(counted, ast.Name) and counted.id == facts.scope_of(call).function.self_name:
                 return self._ring(facts, call)
-            return self.is_deque(facts, counted) and self.many(facts, counted)
+            if self.is_deque(facts, counted):
+                return self.many(facts, counted)
+            return facts.is_own(counted) and self._is_filled(facts, counted) and self._ring(facts, counted)
         return False
+
+    def _is_filled(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a method of its class writes into places of an attribute: ``self.rows[self.at] = row``."""
+        owner = facts.scope_of(node).function.owner
+        return any(
+            isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store) and alike(part.value, node)
+            for cls in (self.values.project.family(owner.dotted) if owner is not None else ())
+            for method in methods(cls)
+            for part in walk(method.node)
+        )
 
     def _of_ring(self, facts: FileFacts, node: ast.Attribute) -> bool:
         """Whether an attribute of a ring buffer's own object counts what it holds, or all it can."""
