@@ -105,6 +105,8 @@ class Readbacks(Fact):
         read = self._read(facts, call)
         if read is None or not (self.on_device(facts, read[1]) or self._holds_tensors(facts, call)):
             return None
+        if isinstance(facts.parent.get(call), ast.Expr):
+            return None  # a statement of its own: the wait is what it is for, before a clock is read
         # What is followed is a number already: a branch that reads tensors never sees it.
         uses = self.flow.uses(facts, call, _ALLOWED | {Use.READ}) - {Use.READ}
         wasteful = uses <= _ALLOWED and (not uses or uses & _ENOUGH)

@@ -176,7 +176,8 @@ class ScalarReadback(Rule):
 
     ## When to ignore it
     On the CPU, where nothing waits and adding Python numbers is faster than adding small tensors. Where the host needs
-    the number at once for something that torchlint does not see.
+    the number at once for something that torchlint does not see. A statement `loss.item()`, which drops the number, is
+    not reported: it is there to wait, before a clock is read.
 
     ## Measured
     The wait exists on an accelerator only. The events before and after are counted on the counted device;

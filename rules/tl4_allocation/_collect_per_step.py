@@ -8,6 +8,7 @@ from torchlint.rule.site import Site
 
 _WAKING = "wake_up"
 
+
 def follows_a_model(site: Site) -> bool:
     """Return whether a statement before this one, in its block, moves a model to the host: ``self.vae.to("cpu")``.
 
