@@ -1902,6 +1902,25 @@ for round in range(9):
 """
 
 
+@pytest.mark.parametrize(("rolls", "expected"), [("env.step(x)", E), ("f(x)", S)])
+def test_a_function_that_steps_and_learns_in_loops_is_no_part_of_a_step(rolls: str, expected: Frequency) -> None:
+    code = Code(f"""
+        def main(env):
+            while True:
+                env.step(0)
+                fit(env)
+        def fit(env):
+            f(1)  # A
+            for x in range(1000):
+                for y in range(10):
+                    {rolls}
+                for y in range(10):
+                    loss(y).backward()
+        main(make())
+    """)
+    assert code.frequency("# A") is expected
+
+
 def test_a_function_with_its_own_loop_of_updates_runs_once_per_iteration() -> None:
     found = frequencies(FITTING)
     assert found == {"A": U, "B": E, "C": U, "D": E, "F": U, "G": E, "H": U, "J": U, "K": E}

@@ -211,7 +211,8 @@ EVALUATION = Guard("evaluation", _EPISODE, "a call of a function that evaluates"
 OWN_UPDATES = Guard(
     "own loop of updates",
     _EPISODE,
-    "a function that loops over updates, called by a loop of updates, or where `if self.is_due():` waits for a rollout",
+    "a function that loops over updates, called by a loop of updates, or where `if self.is_due():` waits for a "
+    "rollout, or that loops over steps too",
 )
 
 # The first row that recognises something decides. ``not``, ``and`` and ``or`` are taken apart by ``Guards.bound``.

@@ -14,7 +14,7 @@ from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.propagate import Reached
 from torchlint.facts.code.receiver import Receiver
-from torchlint.facts.code.tree import arguments_of
+from torchlint.facts.code.tree import arguments_of, walk
 from torchlint.facts.hotness.arrivals import Arrivals
 from torchlint.facts.hotness.choosing import Choosing
 from torchlint.facts.hotness.coldness import cold_file, cold_function
@@ -330,7 +330,8 @@ class Heat(Fact):
     def seldom_called(self, edge: Edge) -> Bound | None:
         """Return the guard on a function that runs less often than the place that calls it.
 
-        A function that holds a loop of updates is not part of one update, nor of one step if it waits for a rollout.
+        A function that holds a loop of updates is not part of one update, nor of one step if it waits for a rollout or
+        steps environments in a loop of its own.
         """
         target = edge.target
         found = self._called_seldom(target)
@@ -338,9 +339,15 @@ class Heat(Fact):
             return None
         if found is not None or target not in self.roots.iterations:
             return found
-        fits = target in self.roots.fitting and self.kinds(edge.facts, edge.node) == {"update"}
+        fits = target in self.roots.fitting and (
+            self.kinds(edge.facts, edge.node) == {"update"} or self._is_training(target)
+        )
         fits = fits or awaited(edge.facts.scope_of(edge.node).function, edge.node)
         return self.guards.of(OWN_UPDATES) if fits else None
+
+    def _is_training(self, function: Scope) -> bool:
+        """Whether a function with a loop of updates also holds one of steps: it is a training of its own."""
+        return any("step" in self.roots.loops.get(node, ()) for node in walk(function.node))
 
     def _resets_each_step(self, edge: Edge) -> bool:
         """Whether a call resets the simulations which a step ended, or those that its function is given to reset."""
