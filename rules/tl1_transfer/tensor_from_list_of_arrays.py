@@ -222,7 +222,8 @@ class TensorFromListOfArrays(Rule):
         call = site.node
         if not isinstance(call, cst.Call) or not call.args or not site.calls.is_plain(call):
             return
-        name = site.names.of(call.func) or ""
+        named = site.names.of(call.func) or ""
+        name = named or min(site.names.alternatives(call.func), default="")
         if _reads_each(site, call, name):
             yield Report(call, _READ.format(name=name), figure="means-of-8")
             return
@@ -234,14 +235,15 @@ class TensorFromListOfArrays(Rule):
         move = None if placed else move_after(site, site.calls.chain(call), torch)
         old = move.end if move else call
         fix = None
-        if case.fixable and not site.compiling.scripted():
+        if case.fixable and named and not site.compiling.scripted():
             numpy, missing_numpy = module_for(site, "numpy", "np")
             new = in_place_of(old, _rewritten(site, case, torch, numpy, move))
             change, doubt = _risk(site, case, move)
             doubt = "; ".join(filter(None, (case.assumes, doubt)))
             fix = Fix(_CURE, ((old, new),), change, doubt, missing_torch + missing_numpy)
         what = _EACH if case.stacked else _WHOLE
-        yield Report(old, f"{what.format(name=case.name)}: {_BETTER}", fix, figure=_figure(case))
+        shown = case.name if named else source(call.func)
+        yield Report(old, f"{what.format(name=shown)}: {_BETTER}", fix, figure=_figure(case))
 
 
 def _reads_each(site: Site, call: cst.Call, name: str) -> bool:

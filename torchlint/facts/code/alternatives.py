@@ -96,14 +96,14 @@ class Alternatives(Fact):
         return self._kept(facts, node) if isinstance(node, ast.Attribute) else None
 
     def _kept(self, facts: FileFacts, node: ast.Attribute) -> list[_Place] | None:
-        """What an attribute of the own object holds, or one that only other code sets."""
+        """What an attribute of the own object holds, one that only other code sets, or one of whatever class has it."""
         method = facts.own_object(node.value)
         owner = method.method_of if method is not None else None
         outside = [(file, store) for file, _, store in self.project.outside.get(node.attr, ())]
         if owner is None:
-            if not outside:
-                return None
-            return None if node.attr in self._set_by_classes() else _values(outside)
+            if outside:
+                return None if node.attr in self._set_by_classes() else _values(outside)
+            return self._of_all(node.attr) if isinstance(node.value, ast.Name) else None
         if outside:
             return None
         family = [*self.project.family(owner.dotted), *self.project.descendants(owner.dotted)]
@@ -112,6 +112,13 @@ class Alternatives(Fact):
             return None
         held = _values((store.scope.file, store) for store in stores_of(self.project, owner.dotted, node.attr))
         return None if held is None else held + [(file, each.value) for file, each in bound if each.value is not None]
+
+    def _of_all(self, word: str) -> list[_Place] | None:
+        """What an attribute holds in all classes of the project that have one of this name."""
+        classes = [cls for cls in self.project.classes.values() if word in cls.stores or word in cls.bindings]
+        if any(word in cls.bindings for cls in classes):
+            return None
+        return _values((store.scope.file, store) for cls in classes for store in cls.stores[word]) or None
 
     def _all(self, places: Iterable[_Place] | None) -> tuple[str, ...]:
         """The names of all of some expressions."""
