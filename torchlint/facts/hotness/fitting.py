@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import conjuncts
+from torchlint.facts.code.tree import conjuncts, names_in
 from torchlint.facts.hotness.around import around
 from torchlint.models import Word
 
