@@ -117,6 +117,7 @@ BODIES = {
         "for i, y in enumerate(x):\nif i % 9 == 0 or i == n:\n{}",
         "while True:\nif k or self.t % 9 == 0:\n{}\n<if k:\nbreak\n<k = x.any()",
         "while not k:\nk = x.any()\nif n > 0 and (k or self.t % 9 == 0):\n{}",
+        "while self.t['n'] < n + 1:\nx.backward()\ni = self.t['n']\nif i % 9 == 0 or i == n:\n{}",
     ),
     "one round of a loop": (
         "for i in range(n):\nx.backward()\nif i == n - 1:\n{}",
@@ -251,6 +252,28 @@ CASES = [
 def test_a_logger_is_in_use_unless_all_defaults_leave_it_off(default: str, test: str, hot: bool) -> None:
     found = _guarded(METHOD.format(body=f"if {test}:\n            {{}}") + f"{default}\n")
     assert (_names(found) == {"logger that is off"}) is not hot
+
+
+SHARED_STEP = """
+def make(train):
+    def step(x):
+        if train:
+            x.backward()
+        return x
+    return step
+learn, check = make(True), make(False)
+for i, x in enumerate(y):
+    learn(x)
+    if i % {} == 0:
+        check(x)
+        {{}}
+"""
+
+
+@pytest.mark.parametrize(("every", "held"), [("eval_every", True), ("learn_every", False)])
+def test_a_step_that_a_program_evaluates_with_at_intervals_is_no_update(every: str, held: bool) -> None:
+    found = _guarded(SHARED_STEP.format(every))
+    assert (_names(found) == {"interval"}) is held
 
 
 EVERY = """import torch

@@ -195,7 +195,8 @@ def is_last(test: ast.expr, facts: FileFacts) -> bool:
             return _ends_loop(test, facts)
         case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
             if isinstance(right, ast.Name):
-                return _counts(left, right, facts) or loop_counted(left, right, facts) is not None
+                counted = _counts(left, right, facts) or loop_counted(left, right, facts) is not None
+                return counted or _is_bound(left, right, facts)
             return isinstance(right, ast.BinOp) and isinstance(right.op, ast.Sub) and is_number(right.right, 1)
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
             return loop_counted(left, right, facts) is not None
@@ -223,6 +224,18 @@ def _ends_loop(flag: ast.Name, facts: FileFacts) -> bool:
     match parent:
         case ast.While(test=ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name))):
             return name == flag.id
+    return False
+
+
+def _is_bound(count: ast.Name, total: ast.Name, facts: FileFacts) -> bool:
+    """Whether the loop around a test goes on until a count comes to a total: ``while state["step"] < total + 1``."""
+    loop = next((part for part in facts.ancestors(count) if isinstance(part, LOOPS)), None)
+    match loop:
+        case ast.While(test=ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[bound])):
+            bindings = facts.scope_of(count).function.bindings.get(count.id, ())
+            bound = bound.left if isinstance(bound, ast.BinOp) and isinstance(bound.right, ast.Constant) else bound
+            read = len(bindings) == 1 and bindings[0].value is not None and alike(bindings[0].value, left)
+            return alike(bound, total) and (alike(count, left) or read)
     return False
 
 

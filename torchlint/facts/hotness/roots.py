@@ -253,7 +253,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
                 continue
             if not _gated(guards, where, node):
                 todo.append((home, node, kind, fresh, above))
-            elif kind == UPDATE and node not in receivers.graph.weak:
+            elif kind == UPDATE and node not in receivers.graph.weak and not at_intervals(home, node):
                 roots.paced.update(unlooped(home, node))
 
 
