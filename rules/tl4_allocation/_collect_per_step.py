@@ -6,7 +6,8 @@ import ast
 
 from torchlint.rule.site import Site
 
-_WAKING = "wake_up"
+_TAKING = frozenset({"wake_up", "from_pretrained"})
+
 
 
 def follows_a_model(site: Site) -> bool:
@@ -20,15 +21,17 @@ def follows_a_model(site: Site) -> bool:
     return any(isinstance(each, ast.Expr) and _leaves(each.value) for each in block[:place])
 
 
-def wakes_an_engine(site: Site) -> bool:
-    """Return whether a statement of the same block wakes an engine that generates: ``self.llm.wake_up()``.
+def takes_a_model(site: Site) -> bool:
+    """Return whether a statement of the same block takes memory for another model: ``self.llm.wake_up()``.
 
-    It takes its memory on the device again, once per rollout of seconds.
+    An engine that generates takes its memory again once per rollout of seconds. A model that is loaded from the disk,
+    ``pipe = Pipeline.from_pretrained(path)``, is there for a validation, and takes longer than any cache.
     """
     stmt = site.file.statement(site.twin)
     block, _ = site.file.places[stmt] if stmt is not None else ((), 0)
-    called = (each.value.func for each in block if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
-    return any(isinstance(func, ast.Attribute) and func.attr == _WAKING for func in called)
+    values = (each.value for each in block if isinstance(each, (ast.Expr, ast.Assign)))
+    called = (value.func for value in values if isinstance(value, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr in _TAKING for func in called)
 
 
 def _leaves(node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.facts.hotness.collecting import RolloutLoops
 from torchlint.rule import Call, Example, Frequency, Input, Kind, Level, Report, Rule, Site
 
-from ._collect_per_step import follows_a_model, wakes_an_engine
+from ._collect_per_step import follows_a_model, takes_a_model
 
 _COLLECT = "gc.collect"
 _EMPTY = "torch.cuda.empty_cache"
@@ -73,7 +73,7 @@ class CollectPerStep(Rule):
 
     ## When to ignore it
     Where each step takes seconds. A loop that calls what collects a whole rollout in each round is left alone, and so
-    is memory that an engine takes which the next statements wake (`llm.wake_up()`).
+    is memory for a model that the statements beside it wake (`llm.wake_up()`) or load (`from_pretrained`).
 
     ## Measured
     On a gradient update of a small network with and without `gc.collect()`. What `empty_cache()` costs was not
@@ -107,7 +107,7 @@ class CollectPerStep(Rule):
         if not isinstance(call, cst.Call) or site.flow.handles_error():
             return
         name = site.names.of(call.func)
-        if name != _COLLECT and (follows_a_model(site) or wakes_an_engine(site)):
+        if name != _COLLECT and (follows_a_model(site) or takes_a_model(site)):
             return
         if (call.args and name not in _BOTH) or site.fact(RolloutLoops).around(site.file, site.twin):
             return

@@ -19,21 +19,24 @@ from torchlint.rule import Frequency
 
 @dataclass(eq=False, slots=True)
 class RolloutLoops(Fact):
-    """Answers whether the loop around a statement calls, in each round, code that loops over steps of environments."""
+    """Answers whether the loop around a statement calls, in each round, code that collects a rollout in a loop.
+
+    Such a loop steps environments, or has a model generate.
+    """
 
     project: Project
     heat: Heat
-    _stepping: Closure[Scope] = field(init=False)
+    _collecting: Closure[Scope] = field(init=False)
 
     def __post_init__(self) -> None:
-        loops = {loop for loop, kinds in self.heat.roots.loops.items() if STEP in kinds}
+        loops = {loop for loop, kinds in self.heat.roots.loops.items() if STEP in kinds} | self.heat.roots.generating
         holding = {
             facts.scope_of(loop).function
             for facts in self.project.files.values()
             for loop in loops
             if loop in facts.parent
         }
-        self._stepping = Closure(holding.__contains__, self._surely_called)
+        self._collecting = Closure(holding.__contains__, self._surely_called)
 
     def _surely_called(self, scope: Scope) -> Iterator[Scope]:
         """The functions that a function calls; a call that may mean one of several would lead to any loop."""
@@ -54,5 +57,5 @@ class RolloutLoops(Fact):
 
     def _collects(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call runs such code, and not at intervals, as one that evaluates."""
-        stepping = any(map(self._stepping.leads, self.heat.graph.sure(call)))
-        return stepping and self.heat.frequency(facts, call) >= Frequency.UPDATE
+        collecting = any(map(self._collecting.leads, self.heat.graph.sure(call)))
+        return collecting and self.heat.frequency(facts, call) >= Frequency.UPDATE
