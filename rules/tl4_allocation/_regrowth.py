@@ -19,8 +19,8 @@ from torchlint.models import function_names, method_names
 from torchlint.rule.site import Site
 
 _JOINS = function_names(joins=True)
-_ASKING = frozenset({"keys", "append", "setdefault"})
 _ADDING = method_names("list deque", adds=True)
+_ASKING = frozenset({"keys", "setdefault"})
 _SPACES = ("action_space", "observation_space")
 _Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -184,7 +184,7 @@ def _only_asks(facts: FileFacts, node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
         return True
     if isinstance(above, ast.Attribute):
-        return above.attr in _ASKING
+        return above.attr in _ASKING or above.attr in _ADDING
     if isinstance(above, ast.Compare):
         return all(isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)) for op in above.ops)
     return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "len"
