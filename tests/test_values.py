@@ -1672,10 +1672,14 @@ def test_a_test_that_an_array_may_pass_says_nothing(normalised):
 
 
 PRETRAINED = """
+from diffusers import DDIMScheduler, ModelMixin, ConfigMixin, StableDiffusionPipeline
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 class Mine(LlamaForCausalLM):
     def forward(self, input_ids, attention_mask):
         return input_ids, attention_mask
+class Drawing(StableDiffusionPipeline): ...
+class Noise(DDIMScheduler): ...
+class Block(ConfigMixin, ModelMixin): ...
 model = AutoModelForCausalLM.from_pretrained("m").to("cuda")
 tokenizer = AutoTokenizer.from_pretrained("m")
 {}
@@ -1687,6 +1691,10 @@ tokenizer = AutoTokenizer.from_pretrained("m")
     [
         ("model", "module cuda transformers.AutoModelForCausalLM"),
         ("Mine.from_pretrained('m')", "module code.Mine"),
+        ("Drawing.from_pretrained('m')", "instance code.Drawing"),
+        ("Noise.from_config(x)", "instance code.Noise"),
+        ("Block.from_config(x)", "module code.Block"),
+        ("StableDiffusionPipeline.from_pretrained('m')", "unknown"),
         ("model.generate(x)", "tensor int64 rank 2"),
         ("model.generate(x, return_dict_in_generate=True)", "unknown"),
         ("actor.generate(input_ids=x, do_sample=True)", "tensor int64 rank 2"),

@@ -184,9 +184,12 @@ class CallValues:
         cls, _, method = name.rpartition(".")
         if method == "from_pretrained" and cls.startswith("transformers.") and cls.endswith(_PREPARING):
             return Value(Kind.INSTANCE, name=cls, derived=True)
-        line = self.ask.project.ancestry(cls) if cls in self.ask.project.classes else [cls]
+        own = cls in self.ask.project.classes
+        line = self.ask.project.ancestry(cls) if own else [cls]
         if not any(method in protocols.makers(base) for base in line) or self.ask.project.implementations(cls, method):
             return UNKNOWN
+        if not any(map(protocols.is_module, line)):
+            return self.ask.instance(cls, derived=False) if own else UNKNOWN
         return Value(Kind.MODULE, name=cls, derived=True)
 
     def _configured(self, facts: FileFacts, func: ast.expr) -> bool:
