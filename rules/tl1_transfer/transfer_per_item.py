@@ -224,8 +224,11 @@ class TransferPerItem(Rule):
         items = joined_items(site, call)
         # Arrays of one shape are joined as arrays (TL104); what pads them takes tensors.
         alone = known in (Kind.TENSOR, Kind.UNKNOWN, Kind.LIST) or (items is not None and known is Kind.NDARRAY)
-        together = alone and ((loop.joined and _is_element(site, call)) or put_together(site, call))
-        if not (together or _to_host(call)) or not _goes_through(loop):
+        element = alone and _is_element(site, call) and loop.joined
+        together = element or (alone and put_together(site, call))
+        # A state that goes from round to round stays where it is if only its copies are collected.
+        kept = element and _to_host(call) and loop.carried is True and not loop.learns
+        if not (together or _to_host(call)) or not (kept or _goes_through(loop)):
             return
         if together:
             yield Report(call, _TOGETHER, moved_at_once(site, items))

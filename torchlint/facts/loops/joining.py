@@ -28,7 +28,7 @@ _ADDING = method_names("list", adds=True)
 
 @dataclass(eq=False, slots=True)
 class Joining(Fact):
-    """Finds where collections become one tensor or array, in the function that makes them."""
+    """Finds where collections become one tensor or array, in the function that makes them or where it returns to."""
 
     project: Project
     uses: Uses
@@ -61,11 +61,24 @@ class Joining(Fact):
                     yield spot.same(holder)
                 elif any(self._pads(target, taken) for target, taken in self.uses.graph.taking(holder, node)):
                     yield True
+            case ast.Return():
+                yield from self.uses.of(spot)
+            case ast.Subscript(value=value, slice=index) if value is node and not isinstance(index, ast.Constant):
+                yield spot.same(holder, Label.ELEMENT)  # each item in turn, or some of them
+            case ast.Tuple() if isinstance(facts.parent.get(holder), ast.Return):
+                for call in self.uses.of(spot.same(holder)):
+                    yield from self._unpacked(call, holder.elts.index(node), len(holder.elts))
             case ast.Tuple() | ast.List() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 yield spot.same(holder, Label.ITEM)
             case ast.Assign():
                 uses = (use for use in self.uses.of(spot) if use.label is Label.COPY)
                 yield from (use for use in uses if facts.statement(use.node) is not holder)
+
+    def _unpacked(self, call: Spot, place: int, count: int) -> Iterator[Spot]:
+        """The reads of the name that takes one of the values that a call gives: ``rows, total = collect()``."""
+        match call.facts.parent.get(call.node):
+            case ast.Assign(targets=[ast.Tuple(elts=targets)]) as stmt if len(targets) == count:
+                yield from self.uses.stored(call.facts, stmt, targets[place])
 
     def _pads(self, function: Scope, name: str) -> bool:
         """Return whether a function makes one tensor of the elements of a parameter, which a loop of it pads.
