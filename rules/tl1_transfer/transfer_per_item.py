@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.facts.hotness.collecting import RolloutLoops
 from torchlint.models import function_names, method_names
 from torchlint.rule import (
     Call,
@@ -228,6 +229,7 @@ class TransferPerItem(Rule):
         together = element or (alone and put_together(site, call))
         # A state that goes from round to round stays where it is if only its copies are collected.
         kept = element and _to_host(call) and loop.carried is True and not loop.learns
+        kept = kept and not site.fact(RolloutLoops).around(site.file, site.twin)  # one copy is little beside a rollout
         if not (together or _to_host(call)) or not (kept or _goes_through(loop)):
             return
         if together:
