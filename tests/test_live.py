@@ -42,6 +42,15 @@ RUN = """
     if __name__ == "__main__":
         main()
 """
+OTHER = """
+    def run(text):
+        return eval(text)
+
+
+    def show():
+        for name in globals():
+            print(name)
+"""
 # What a program adds to RUN so that it may come to the class that is left.
 WAYS = {
     "it reads the name": "NETS = {'left': Left}",
@@ -53,7 +62,12 @@ WAYS = {
     "a file names what it loads": "import importlib, sys\ngetattr(importlib.import_module(sys.argv[1]), sys.argv[2])()",
     "a framework makes what a text names": "from hydra.utils import instantiate\ninstantiate({})",
     "code is evaluated": "import sys\nfrom nets import Left\neval(sys.argv[1])",
+    "code of a module is evaluated": "import sys\nimport nets\neval(sys.argv[1])",
+    "code is evaluated among other names": "import sys\nimport names\neval(sys.argv[1], vars(names))",
     "names are looked up": "import sys\nfrom nets import Left\nglobals()[sys.argv[1]]()",
+    "all names of a module are looked up": "import sys\nfrom nets import *\nglobals()[sys.argv[1]]()",
+    "a text names what a module imports": "import sys\nimport offers\ngetattr(offers, sys.argv[1])()",
+    "a text names what a package holds": "import sys\nimport pkg\nprint(getattr(pkg, sys.argv[1]))",
     "a class derives from it": "class More(Left):\n    pass\nMore()",
 }
 # What names nothing.
@@ -66,6 +80,10 @@ MENTIONS = {
     "a function that is dead": "def other():\n    return Left()",
     "a dictionary of its own": "print(main.__dict__)",
     "members of an object": "import inspect\nprint(inspect.getmembers(main))",
+    "names of another file are looked up": "import other\nother.show()",
+    "a text names what another module holds": "import sys\nimport other\ngetattr(other, sys.argv[1])()",
+    "code of another file is evaluated": "import other\nother.run('1 + 1')",
+    "its own file is named": "print(globals()['__file__'])",
 }
 
 
@@ -78,7 +96,13 @@ def _dead(texts: dict[str, str], **settings: object) -> set[str]:
 
 def _with(text: str) -> dict[str, str]:
     lines = "".join(f"    {line}\n" for line in text.splitlines())
-    return {"nets.py": NETS, "run.py": RUN.replace("\n\n    def main", f"\n{lines}\n    def main")}
+    others = {
+        "other.py": OTHER,
+        "offers.py": "from nets import Left",
+        "pkg/offers.py": "from nets import Left",
+        "pkg/__init__.py": "",
+    }
+    return {"nets.py": NETS, **others, "run.py": RUN.replace("\n\n    def main", f"\n{lines}\n    def main")}
 
 
 @pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
@@ -349,3 +373,46 @@ def test_what_a_framework_calls_is_hot_where_a_program_comes_to_its_class() -> N
     code = Code({"heads.py": heads, "run.py": run}, distributed=False)
     assert code.frequency("clone", "heads.py") is Frequency.STEP
     assert code.frequency("detach", "heads.py") is Frequency.ONCE
+
+
+@pytest.mark.parametrize(("named", "expected"), [("Worker", Frequency.ONCE), ("Worker.collect", Frequency.STEP)])
+def test_what_no_program_calls_generates_for_nobody(named: str, expected: Frequency) -> None:
+    text = f"""
+        from transformers import AutoModelForCausalLM
+
+
+        class Worker:
+            def __init__(self, rewards):
+                self.model = AutoModelForCausalLM.from_pretrained("m")
+                self.rewards = rewards
+
+            def ask(self):
+                return self.rewards
+
+            def collect(self, prompts):
+                answers = self.model.generate(prompts, max_new_tokens=8)
+                for answer, prompt in zip(answers, prompts):
+                    print(answer)
+                return answers
+
+
+        if __name__ == "__main__":
+            print(Worker(1).ask(), {named})
+    """
+    assert Code(text, distributed=False).frequency("print(answer)", "code.py") is expected
+
+
+def test_what_a_distribution_offers_may_be_called_elsewhere_beside_its_scripts() -> None:
+    agent = """
+        class Agent:
+            def named(self):
+                return 1
+
+            def unnamed(self):
+                return 2
+    """
+    run = "from {} import Agent\n\nif __name__ == '__main__':\n    print(Agent().named())\n"
+    texts = {"pkg/__init__.py": "", "pkg/agent.py": agent, "scripts/run.py": run.format("pkg.agent")}
+    assert not _dead(texts, distributed=True, packages=("pkg",))
+    beside = {"pkg/__init__.py": "", "scripts/agent.py": agent, "scripts/run.py": run.format("agent")}
+    assert _dead(beside, distributed=True, packages=("pkg",)) == {"scripts.agent.Agent.unnamed"}

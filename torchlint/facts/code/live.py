@@ -23,9 +23,8 @@ from torchlint.models.protocols import makers
 
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 _READS = (ast.Name, ast.Attribute, ast.Constant)
-# What gives the definition that a text names, and the functions of Python that run what they are given.
+# What gives the definition that a text names.
 _NAMES = last_names(names="class") | last_names(names="object")
-_RUNS = frozenset({"eval", "globals"})
 _LOADS = last_names(names="module")
 # What these packages offer as decorators hands nothing on to other code.
 _PLAIN = frozenset({"abc", "builtins", "contextlib", "dataclasses", "functools", "torch", "typing"})
@@ -40,13 +39,15 @@ Node = Scope | FileFacts
 
 
 class Reads(NamedTuple):
-    """The definitions that code reads, and names of methods."""
+    """The definitions that code reads, names of methods, and files of which it takes what a text names."""
 
     definitions: set[Scope]
     methods: set[str]
+    opened: set[FileFacts]
 
 
-_NOTHING = Reads(set(), set())
+_NOTHING = Reads(set(), set(), set())
+_EVALUATES = "eval()"
 
 
 @dataclass(eq=False, slots=True)
@@ -55,9 +56,10 @@ class Live(Fact):
 
     A program begins in a file that starts something. Its code reads the names of functions and classes, whose code
     reads other names, and so on. A name that no import explains means every definition that bears it, and so does a
-    word of a text. A definition that is not reached is dead. Nothing is dead where code looks definitions up by a text
-    that is not in it, in the packages of a distribution, which programs elsewhere import, and where no file starts
-    anything; but for models that a copied file brings along.
+    word of a text. Code that looks definitions up by a text that is not in it comes to all that the module holds where
+    it looks, or to all there is. A definition that is not reached is dead. Nothing is dead in the packages of a
+    distribution, which programs elsewhere import, and where no file starts anything; but for models that a copied file
+    brings along.
     """
 
     project: Project
@@ -73,9 +75,9 @@ class Live(Fact):
 
     def __post_init__(self) -> None:
         if self.dead is None:
-            self.dead = frozenset(self._unoffered()) if len(self._offered()) < len(self.project.files) else frozenset()
-            self.dead |= frozenset(self._uncalled()) if self.named else frozenset()
-            self.dead |= frozenset(self._left_over())
+            offered = self._offered()
+            found = self._unreached_and_uncalled(offered) if len(offered) < len(self.project.files) else ()
+            self.dead = frozenset((*(scope for scope in found if scope.file not in offered), *self._left_over()))
 
     def edited(self, project: Project, edits: FileEdits) -> Live:
         """Return what is live after edits of files that leave their outlines as they are: the same."""
@@ -101,23 +103,23 @@ class Live(Fact):
                 found += (facts, *commands)
         return found
 
-    def _offered(self) -> list[FileFacts]:
+    def _offered(self) -> frozenset[FileFacts]:
         """The files that a distribution offers to programs elsewhere: those in its packages, or beside them."""
         if not self.distributed:
-            return []
+            return frozenset()
         inside = tuple(f"{package}/" for package in self.packages)
-        return [
+        return frozenset(
             facts
             for path, facts in self.project.files.items()
             if not inside or path.rpartition("/")[0] in ("", "src") or path.startswith(inside)
-        ]
+        )
 
-    def _unoffered(self) -> Iterator[Scope]:
-        """The definitions that no program comes to, of files that are not offered to others."""
-        programs, offered = self._programs(), self._offered()
+    def _unreached_and_uncalled(self, offered: Iterable[FileFacts]) -> Iterator[Scope]:
+        """The definitions that no program comes to, beside what is offered to others, and methods that none names."""
+        programs = self._programs()
         tops = (scope for facts in offered for scope in facts.scopes if _is_top(scope))
-        found = self._unreached([*programs, *offered, *tops]) if programs else ()
-        return (scope for scope in found if scope.file not in offered)
+        yield from self._unreached([*programs, *offered, *tops]) if programs else ()
+        yield from self._uncalled() if self.named else ()
 
     def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:
         """The definitions that no program comes to."""
@@ -128,6 +130,7 @@ class Live(Fact):
                     bearing[scope.name].append(scope)
         reads: dict[FileFacts, Mapping[Node, Reads]] = {}
         named: set[str] = set()
+        opened: set[FileFacts] = set()
         todo = list(roots)
         reached = set(todo)
         while todo:
@@ -139,11 +142,13 @@ class Live(Fact):
             if facts.top in read.definitions:
                 return
             named |= read.methods
-            for each in (*read.definitions, *(self._beside(facts) if node is facts else (facts,))):
+            held = [each for module in read.opened - opened for each in self._held(module, bearing)]
+            opened |= read.opened
+            for each in (*read.definitions, *held, *(self._beside(facts) if node is facts else (facts,))):
                 if each not in reached:
                     reached.add(each)
                     todo.append(each)
-        self.named = frozenset(named)
+        self.named = frozenset() if _EVALUATES in named else frozenset(named)
         yield from (scope for scopes in bearing.values() for scope in scopes if scope not in reached)
 
     def _left_over(self) -> Iterable[Scope]:
@@ -225,11 +230,17 @@ class Live(Fact):
         for scope in facts.scopes:
             for name, bindings in scope.bindings.items():
                 others[name].update(each.target.rpartition(".")[2] for each in bindings if each.how is Bind.IMPORT)
-        found: dict[Node, Reads] = defaultdict(lambda: Reads(set(), set()))
+        found: dict[Node, Reads] = defaultdict(lambda: Reads(set(), set(), set()))
         for kind in _READS:
             for node in facts.nodes(kind):
-                if self._is_named_by_text(facts, node):
-                    found[_home(facts, node, tops)].definitions.add(facts.top)
+                for module in self._opened(facts, node):
+                    read = found[_home(facts, node, tops)]
+                    if module is None:
+                        read.definitions.add(facts.top)
+                    else:
+                        read.opened.add(module)
+                    if isinstance(node, ast.Name) and node.id == "eval":
+                        read.methods.add(_EVALUATES)
                 names = {name for each in _names_of(node) for name in (each, *others.get(each, ()))}
                 named = [scope for name in names for scope in bearing.get(name, ())]
                 methods = names & self.project.methods.keys()
@@ -242,32 +253,72 @@ class Live(Fact):
 
     def _definition(self, facts: FileFacts, node: ast.expr) -> Scope | None:
         """The class or function of the project that an expression surely names."""
-        name = self.project.qualified(facts, node) or ""
-        return self.project.classes.get(name) or self.project.functions.get(name)
+        return self._known(self.project.qualified(facts, node) or "")
 
-    def _is_named_by_text(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether code looks a definition up by a text that is not written there: ``getattr(agents, name)``."""
+    def _known(self, dotted: str) -> Scope | None:
+        return self.project.classes.get(dotted) or self.project.functions.get(dotted)
+
+    def _opened(self, facts: FileFacts, node: ast.expr) -> Iterable[FileFacts | None]:
+        """The modules in which code looks definitions up by a text that is not written there; ``None`` is any module.
+
+        ``getattr(agents, name)`` looks in one module, ``globals()[name]`` and ``eval(name)`` look in their own.
+        """
         call = facts.parent[node]
         match node:
             case ast.Name(id="getattr" | "vars") if isinstance(call, ast.Call) and call.args:
-                return not isinstance(call.args[-1], ast.Constant) and self._is_module(facts, call.args[0])
+                return () if isinstance(call.args[-1], ast.Constant) else self._module(facts, call.args[0])
             case ast.Attribute(attr="__dict__", value=value):
-                return self._is_module(facts, value)
+                return self._module(facts, value)
             case ast.Attribute(attr="getmembers") if isinstance(call, ast.Call) and call.args:
-                return self._is_module(facts, call.args[0])
-            case ast.Name(id=name):
-                return name in _RUNS or name in _NAMES
-            case ast.Attribute(attr=name):
-                return name == "__subclasses__" or name in _NAMES
-        return False
+                return self._module(facts, call.args[0])
+            case ast.Name(id="globals"):
+                taken = facts.parent.get(call)
+                return () if isinstance(taken, ast.Subscript) and isinstance(taken.slice, ast.Constant) else (facts,)
+            case ast.Name(id="eval"):
+                return (facts,) if isinstance(call, ast.Call) and len(call.args) == 1 else (None,)
+            case ast.Name(id=name) if name in _NAMES:
+                return (None,)
+            case ast.Attribute(attr=name) if name == "__subclasses__" or name in _NAMES:
+                return (None,)
+        return ()
 
-    def _is_module(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether an expression is a module of the project, or one that a text names."""
-        if self.project.qualified(facts, node) in self.project.modules:
-            return True
+    def _module(self, facts: FileFacts, node: ast.expr) -> Iterable[FileFacts | None]:
+        """The module of the project that an expression is, ``None`` if a text names it."""
+        known = self.project.modules.get(self.project.qualified(facts, node) or "")
+        if known is not None:
+            return (known,)
         value = self.project.reaching(facts, node).value or node
+        if isinstance(value, ast.Subscript) and self.project.qualified(facts, value.value) == "sys.modules":
+            return (facts if isinstance(value.slice, ast.Name) and value.slice.id == "__name__" else None,)
         func = value.func if isinstance(value, ast.Call) else value.value if isinstance(value, ast.Subscript) else value
-        return last_name(func) in _LOADS or self.project.qualified(facts, func) == "sys.modules"
+        is_any = last_name(func) in _LOADS or self.project.qualified(facts, func) == "sys.modules"
+        return (None,) if is_any else ()
+
+    def _held(self, module: FileFacts, bearing: Mapping[str, list[Scope]]) -> Iterator[Node]:
+        """What a text may name in a module: its definitions, what it imports, and all that is in a package."""
+        todo, seen = [module], {module}
+        while todo:
+            facts = todo.pop()
+            yield facts
+            yield from filter(_is_top, facts.scopes)
+            dotted = [
+                each.target
+                for scope in facts.scopes
+                for bindings in scope.bindings.values()
+                for each in bindings
+                if each.how is Bind.IMPORT
+            ]
+            for name in dotted:
+                known = self._known(self.project.canonical(facts, name))
+                yield from bearing.get(name.rpartition(".")[2], ()) if known is None else (known,)
+            files = [
+                each for name in (*dotted, *facts.star_imports) for each in self.project.names.meant(facts.path, name)
+            ]
+            if facts.package:
+                inside = facts.path.removesuffix(_PACKAGE)
+                files += [each for path, each in self.project.files.items() if path.startswith(inside)]
+            todo += [each for each in dict.fromkeys(files) if each not in seen]
+            seen.update(files)
 
 
 def _is_top(scope: Scope) -> bool:

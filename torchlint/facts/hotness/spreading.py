@@ -7,6 +7,7 @@ earlier ones did not find to be hot. Inside a stratum the order does not matter 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -71,7 +72,7 @@ class Spreading:
             if f"{scope.file.module}:{scope.qualname}" in heat.hot or scope.file.marks.get(scope.row) == "hot":
                 mark = _by_seed(Seed(Frequency.STEP, "hot by your settings"), frozenset({STEP}))
                 found[scope] = replace(found.get(scope, Entered()), entry=None).joined(mark)
-        for scope in roots.rollouts:
+        for scope in itertools.filterfalse(heat.live.is_dead, roots.rollouts):
             made = _by_seed(Seed(Frequency.EPISODE, "function that generates", guessed=True), frozenset({ITERATION}))
             found[scope] = found.get(scope, Entered()).joined(made)
         for scope, classes in roots.receivers.items():
