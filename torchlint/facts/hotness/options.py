@@ -13,7 +13,7 @@ from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.hierarchy import is_external_module
-from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope, is_super
+from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
@@ -55,6 +55,8 @@ _TOKENIZED = frozenset(table()["outputs"]["inputs"])
 _MOVING = method_names(moves=True)
 _CALLED = ("forward", "__call__")
 _NO_CALL = _Passed()
+# What a mixin needs, the class that derives from it has: it adds methods.
+_ADDS_METHODS = "Mixin"
 
 
 @dataclass(eq=False, slots=True)
@@ -69,6 +71,7 @@ class Options:
     graph: CallGraph
     _given: dict[tuple[Scope, str], Literals | None] = field(default_factory=dict)
     _bound: dict[Binding, Literals | None] = field(default_factory=dict)
+    _left_out: dict[Binding, bool] = field(default_factory=dict)
     _unlinked: dict[str, _Passed] | None = None
     _read: dict[str, bool] = field(default_factory=dict)
 
@@ -92,8 +95,9 @@ class Options:
             case ast.Constant(value=value):
                 return (value,)
             case ast.Name():
+                bound = self.project.reaching(facts, node).bindings
                 return self._union(
-                    self._of_binding(facts, each) for each in self.project.reaching(facts, node).bindings
+                    self._of_binding(facts, each) for each in bound if not self._is_left_out(facts, each)
                 )
             case ast.Attribute(value=ast.Name() as base):
                 method = facts.own_object(base)
@@ -115,6 +119,15 @@ class Options:
         if binding.how is not Bind.ASSIGN or binding.value is None or binding.path:
             return None
         return self.literals(facts, binding.value) if facts.scope_of(binding.stmt).function.kind == "function" else None
+
+    def _is_left_out(self, facts: FileFacts, binding: Binding) -> bool:
+        """Whether a variable or attribute is bound in a branch that no call leads into."""
+        if binding not in self._left_out:
+            self._left_out[binding] = False  # a branch under a test of what it binds itself may run
+            around = facts.climb(binding.stmt, *FUNCTIONS) if binding.how is Bind.ASSIGN else ()
+            arms = [(above, child) for child, above in around if isinstance(above, ast.If)]
+            self._left_out[binding] = any(self.never(facts, above.test, child in above.body) for above, child in arms)
+        return self._left_out[binding]
 
     def _of_parameter(self, scope: Scope, binding: Binding) -> Literals | None:
         key = scope, binding.target
@@ -170,7 +183,11 @@ class Options:
         family = (*self.project.family(cls.dotted), *self.project.descendants(cls.dotted))
         if any(attr in each.bindings or _sets_any(each) for each in family) or self._has_foreign_base(cls):
             return None
-        stores = list(stores_of(self.project, cls.dotted, attr))
+        stores = [
+            each
+            for each in stores_of(self.project, cls.dotted, attr)
+            if not self._is_left_out(each.scope.file, each.binding)
+        ]
         plain = [s.binding.value for s in stores if s.binding.how is Bind.ASSIGN and not s.binding.path]
         if len(plain) < len(stores) or not any(store.scope.function.name == "__init__" for store in stores):
             return None  # what no constructor sets, code that is not seen sets before it is read
@@ -183,7 +200,10 @@ class Options:
         """Whether a class derives from one that is not known to set no attributes but its own."""
         line = self.project.ancestry(cls.dotted)
         return any(
-            base not in self.project.classes and base not in BARE and not is_external_module(base) for base in line
+            not (
+                base in self.project.classes or base in BARE or is_external_module(base) or base.endswith(_ADDS_METHODS)
+            )
+            for base in line
         )
 
     def _union(self, parts: Iterable[Literals | None]) -> Literals | None:
