@@ -91,6 +91,10 @@ class Live(Fact):
             return False
         return outermost(scope) in self.dead or (scope.method or scope) in self.dead
 
+    def is_uncalled(self, scope: Scope) -> bool:
+        """Return whether no code names a method of a class that a program comes to."""
+        return self.is_dead(scope) and outermost(scope) not in (self.dead or ())
+
     def _programs(self) -> list[Node]:
         """Where programs begin: files that start something, and with these the functions that a command may name.
 

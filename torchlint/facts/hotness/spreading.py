@@ -72,7 +72,7 @@ class Spreading:
             if f"{scope.file.module}:{scope.qualname}" in heat.hot or scope.file.marks.get(scope.row) == "hot":
                 mark = _by_seed(Seed(Frequency.STEP, "hot by your settings"), frozenset({STEP}))
                 found[scope] = replace(found.get(scope, Entered()), entry=None).joined(mark)
-        for scope in itertools.filterfalse(heat.live.is_dead, roots.rollouts):
+        for scope in itertools.filterfalse(heat.live.is_uncalled, roots.rollouts):
             made = _by_seed(Seed(Frequency.EPISODE, "function that generates", guessed=True), frozenset({ITERATION}))
             found[scope] = found.get(scope, Entered()).joined(made)
         for scope, classes in roots.receivers.items():
