@@ -78,3 +78,70 @@ fit({given})
 )
 def test_what_a_branch_binds_that_no_call_leads_into_is_not_bound(how, given, expected) -> None:
     assert Code(BOUND.format(how=how, given=given)).frequency("# A") is expected
+
+
+MODEL = """
+import torch
+from torch import nn
+from transformers import PreTrainedModel, Trainer, AutoTokenizer
+
+class Scorer(PreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, inputs, labels=None):
+        scores = self.head(inputs)
+        if labels is not None:
+            print(labels)  # A
+        return scores
+
+class Learner(Trainer):
+    def {method}(self, model, inputs):
+        return {call}
+
+scorer = Scorer.from_pretrained("m")
+{program}
+"""
+RANKED, STEP = "model(inputs=inputs['ids']).mean()", Frequency.STEP
+
+
+@pytest.mark.parametrize(
+    ("method", "call", "program", "expected"),
+    [
+        ("compute_loss", RANKED, "Learner(scorer).train()", ONCE),
+        ("compute_loss", "model(inputs['ids'], inputs['labels'])", "Learner(scorer).train()", STEP),
+        ("compute_loss", "model(**inputs)", "Learner(scorer).train()", STEP),
+        ("compute_loss", "super().compute_loss(model, inputs)", "Learner(scorer).train()", STEP),
+        ("save_model", RANKED, "Learner(scorer).train()", STEP),
+        ("compute_loss", RANKED, "Trainer(scorer).train()", STEP),
+        ("compute_loss", RANKED, "scorer(**scorer.prepare_inputs_for_generation(make()))", ONCE),
+        ("compute_loss", RANKED, "scorer(**make())", STEP),
+    ],
+)
+def test_a_model_has_labels_where_a_call_or_the_trainer_of_a_framework_gives_them(
+    method, call, program, expected
+) -> None:
+    texts = _parts(MODEL.format(method=method, call=call, program=program))
+    assert Code(texts, distributed=False).frequency("# A", "nets.py") is expected
+    assert Code(texts, distributed=True).frequency("# A", "nets.py") is STEP
+
+
+def _parts(text: str) -> dict[str, str]:
+    """The model in a file of its own."""
+    nets, _, run = text.partition("class Learner")
+    return {"nets.py": nets, "run.py": f"from nets import *\nclass Learner{run}"}
+
+
+def test_a_model_that_no_file_imports_is_trained_by_code_that_is_not_seen() -> None:
+    text = MODEL.format(method="compute_loss", call=RANKED, program="Learner(scorer).train()")
+    assert (
+        Code({**_parts(text), "nets.py": "", "model.py": text}, distributed=False).frequency("# A", "model.py") is STEP
+    )
+
+
+def test_what_makes_an_object_gives_nothing_to_a_model() -> None:
+    made = "def made(cls, *args, **kwargs):\n    return cls(*args, **kwargs)\n"
+    text = MODEL.format(method="compute_loss", call=RANKED, program=made)
+    assert Code(_parts(text), distributed=False).frequency("# A", "nets.py") is ONCE
+    assert Code(_parts(text.replace("cls", "run")), distributed=False).frequency("# A", "nets.py") is STEP

@@ -97,7 +97,7 @@ class Heat(Fact):
 
     def __post_init__(self) -> None:
         self._holding = self.roots.holding(self.project)
-        self.places = Places(self.project, self.graph, self.roots, self.guards)
+        self.places = Places(self.project, self.graph, self.roots, self.guards, self.live.distributed)
         self.choosing = Choosing(self)
         self.paths = Paths(self)
         self.receivers = Receivers(self.project, self.graph)

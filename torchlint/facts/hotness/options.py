@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import field
 
 from torchlint.facts.code.callers import Caller, methods, sets_any, stores_of
@@ -17,12 +17,14 @@ from torchlint.facts.code.model import FUNCTIONS, Bind, Binding, FileFacts, Scop
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
+from torchlint.facts.code.starting import imported_by_others
 from torchlint.facts.code.structure import BARE
 from torchlint.facts.code.tree import conjuncts, receiver_of
 from torchlint.facts.values.chosen import COMPARING, holds
 from torchlint.facts.values.signatures import starred, table
 from torchlint.late import dataclass
 from torchlint.models import method_names
+from torchlint.models.protocols import makers
 
 _OBJECT = "()"
 _MOST = 16
@@ -52,8 +54,11 @@ class _Passed:
 _DEEPEST = 4
 _BUILTINS = "builtins."
 _TOKENIZED = frozenset(table()["outputs"]["inputs"])
+_FOR_GENERATION = "prepare_inputs_for_generation"
 _MOVING = method_names(moves=True)
 _CALLED = ("forward", "__call__")
+# What the trainer of a framework calls a model with, and its methods that may do so in its place.
+_TARGETS, _LEARNING, _TRAINER = "labels", ("compute_loss", "training_step"), "Trainer"
 _NO_CALL = _Passed()
 # What a mixin needs, the class that derives from it has: it adds methods.
 _ADDS_METHODS = "Mixin"
@@ -69,10 +74,12 @@ class Options:
 
     project: Project
     graph: CallGraph
+    offered: bool = False
     _given: dict[tuple[Scope, str], Literals | None] = field(default_factory=dict)
     _bound: dict[Binding, Literals | None] = field(default_factory=dict)
     _left_out: dict[Binding, bool] = field(default_factory=dict)
     _unlinked: dict[str, _Passed] | None = None
+    _training: Set[str] | None = None
     _read: dict[str, bool] = field(default_factory=dict)
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
@@ -141,21 +148,72 @@ class Options:
         """The literals that all calls of a function give for a parameter, where all calls are known."""
         callers = self.graph.callers.get(scope, ())
         top = scope.method_of if scope.method_of is not None else scope
-        if not callers or scope in self.graph.runs or exported(self.project, top):
+        if scope in self.graph.runs or exported(self.project, top) or not (callers or binding.target == _TARGETS):
+            return None
+        if binding.target == _TARGETS and not self._is_known_to_learn(scope):
             return None
         if any(self._hides(caller, binding.target) for caller in callers) or self.maybe_given(scope, binding.target):
             return None
+        if not callers:
+            return self.literals(scope.file, binding.value) if binding.value is not None else None
         given = self.graph.arguments(scope, binding.target)
         places = ((caller.facts, node) if node is not None else (scope.file, binding.value) for caller, node in given)
         return self._union(self.literals(facts, node) if node is not None else None for facts, node in places)
 
     def _hides(self, caller: Caller, name: str) -> bool:
         """Whether what a call unpacks may hold a parameter: what a tokenizer gives holds texts and masks alone."""
-        if not starred(caller.call):
-            return False
-        unpacked = [word.value for word in caller.call.keywords if word.arg is None]
-        hidden = len(unpacked) != 1 or any(isinstance(each, ast.Starred) for each in caller.call.args)
-        return hidden or name in _TOKENIZED or not self._is_tokenized(caller.facts, unpacked[0])
+        return starred(caller.call) and self._may_unpack(caller.facts, caller.call, name)
+
+    def _may_unpack(self, facts: FileFacts, call: ast.Call, name: str) -> bool:
+        """Whether star arguments of a call may hold a parameter."""
+        unpacked = [word.value for word in call.keywords if word.arg is None]
+        if len(unpacked) != 1 or any(isinstance(each, ast.Starred) for each in call.args):
+            return True
+        if self._is_tokenized(facts, unpacked[0]):
+            return name in _TOKENIZED
+        return name != _TARGETS or not self._is_for_generation(facts, unpacked[0])
+
+    def _is_for_generation(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression is what a model generates from: ``model.prepare_inputs_for_generation(tokens)``."""
+        values = self.project.reaching(facts, node).values if isinstance(node, ast.Name) else [node]
+        calls = [value.func if isinstance(value, ast.Call) else None for value in values]
+        return bool(calls) and all(func is not None and last_name(func) == _FOR_GENERATION for func in calls)
+
+    def _is_model(self, scope: Scope) -> bool:
+        """Whether a function is what runs a model that a framework makes by its class: ``from_pretrained``."""
+        owner = scope.method_of
+        line = self.project.ancestry(owner.dotted) if owner is not None and scope.name in _CALLED else ()
+        return any(map(makers, line))
+
+    def _is_known_to_learn(self, scope: Scope) -> bool:
+        """Whether all calls that may give a function labels are in the project: no framework trains its model.
+
+        What no file imports is loaded by its path, so what trains it is not seen.
+        """
+        if not self._is_model(scope):
+            return bool(self.graph.callers.get(scope))
+        if self._training is None:
+            files = self.project.files
+            calls = ((facts, call) for facts in files.values() for each in facts.scopes for call in each.calls)
+            trains = self.offered or any(self._trains_itself(facts, call) for facts, call in calls)
+            self._training = (
+                frozenset(files) if trains else files.keys() - imported_by_others(files, self.project.names)
+            )
+        return scope.file.path not in self._training
+
+    def _trains_itself(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether a call makes a trainer of a framework whose own code calls the model, or has that code do so."""
+        if last_name(call.func) in _LEARNING:
+            return isinstance(call.func, ast.Attribute) and is_super(call.func.value)
+        name = self.project.qualified(facts, call.func) or ""
+        line = list(self.project.ancestry(name)) if name in self.project.classes else [name]
+        own = any(
+            method in self.project.classes[each].bindings
+            for each in line
+            if each in self.project.classes
+            for method in _LEARNING
+        )
+        return not own and any(each.endswith(_TRAINER) and each not in self.project.classes for each in line)
 
     def _is_tokenized(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
         """Whether an expression is what a tokenizer gives: ``tokenizer(texts, return_tensors="pt").to(device)``."""
@@ -255,8 +313,13 @@ class Options:
                 continue
             keywords = frozenset(keyword.arg for keyword in call.keywords if keyword.arg is not None)
             hidden = any(keyword.arg is None for keyword in call.keywords)
-            passed_on = _Passed(keywords, sys.maxsize if starred(call) else len(call.args), hidden)
+            most = sys.maxsize if starred(call) else len(call.args)
+            if hidden and not self._may_unpack(facts, call, ""):
+                keywords, hidden, most = keywords | _TOKENIZED, False, len(call.args)
+            passed_on = _Passed(keywords, most, hidden)
             name = last_name(call.func)
+            if name == "cls" and isinstance(call.func, ast.Name):
+                continue  # it makes an object
             is_held = (not isinstance(call.func, ast.Attribute) or name in held) and not self._is_named(facts, call)
             for each in (name, _OBJECT) if is_held else (name,):
                 found[each] = found.get(each, _NO_CALL).joined(passed_on)

@@ -214,6 +214,7 @@ class Places:
     graph: CallGraph
     roots: Roots
     guards: Guards
+    offered: bool
     _locals: dict[ast.AST, Local] = field(default_factory=dict)
     _blocks: dict[ast.stmt, Local] = field(default_factory=dict)
     _before: dict[ast.stmt, _Before] = field(default_factory=dict)
@@ -228,7 +229,7 @@ class Places:
     def __post_init__(self) -> None:
         missing = Missing(self.project, self.graph, self.guards, self._cap, self._rooted)
         self.flags = Flags(self.project, self.graph, self.guards, missing)
-        self.options = Options(self.project, self.graph)
+        self.options = Options(self.project, self.graph, self.offered)
         self._imagined = ImaginedSteps(self.project, self.graph)
 
     def keep(self, before: Places) -> None:
