@@ -9,7 +9,6 @@ from torchlint.rule.site import Site
 _TAKING = frozenset({"wake_up", "from_pretrained"})
 
 
-
 def follows_a_model(site: Site) -> bool:
     """Return whether a statement before this one, in its block, moves a model to the host: ``self.vae.to("cpu")``.
 
