@@ -191,7 +191,7 @@ class Options:
         What no file imports is loaded by its path, so what trains it is not seen.
         """
         if not self._is_model(scope):
-            return bool(self.graph.callers.get(scope))
+            return self.graph.is_called(scope)
         if self._training is None:
             files = self.project.files
             calls = ((facts, call) for facts in files.values() for each in facts.scopes for call in each.calls)

@@ -221,14 +221,12 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
             continue
         if kind == UPDATE and call not in receivers.graph.weak:
             roots.paced.update(unlooped(scope, call))
-        if kind == STEP and opens_episode(scope, call, steps.get(scope, ())):
+        before = opens_episode(scope, call, steps.get(scope, ())) if loop is not None else scope in looping
+        if kind == STEP and before:
             roots.exempt[call] = BEFORE_LOOP
             continue
         if loop is not None:
             _mark(roots, receivers.project, scope, call, kind)
-            continue
-        if kind == STEP and scope in looping:
-            roots.exempt[call] = BEFORE_LOOP
             continue
         classes = seen.setdefault((scope, kind, fresh), set())
         cls = cls if len(classes) < MOST else ANY
