@@ -102,7 +102,7 @@ class Settings:
     distributed: bool = True
     packages: tuple[str, ...] = ()
     pinned_torch: str | None = None
-    target_stated: bool = False
+    target_stated: bool = field(default=False, compare=False)
     isolated: bool = False
     color: str = "auto"
     plugins: tuple[str, ...] = ()

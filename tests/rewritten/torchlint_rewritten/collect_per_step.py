@@ -43,8 +43,12 @@ class CollectPerStep(Rule):
 
 
 def _makes_room(site: Site) -> bool:
-    """Whether a statement before this one, in its block, moves a model to the host."""
+    """Whether a statement before this one moves a model to the host, or one of its block wakes or loads another."""
     stmt = site.file.statement(site.twin)
     block, place = site.file.places[stmt] if stmt is not None else ((), 0)
+    calls = [each.value for each in block if isinstance(each, (ast.Expr, ast.Assign))]
+    funcs = [call.func for call in calls if isinstance(call, ast.Call)]
+    if any(isinstance(func, ast.Attribute) and func.attr in ("wake_up", "from_pretrained") for func in funcs):
+        return True
     moves = [ast.unparse(each.value) for each in block[:place] if isinstance(each, ast.Expr)]
     return any(text.endswith((".cpu()", ".to('cpu')")) for text in moves)

@@ -35,6 +35,8 @@ class Fronts(Finder):
         match node:
             case ast.Subscript() if self.reaches.in_deque(file, node):
                 return _REACH
+            case ast.Subscript(slice=ast.Slice() as taken) if _is_share(taken):
+                return None
             case ast.Call(func=ast.Attribute(value=items, attr="pop"), args=[ast.Constant(value=0)]):
                 return _POP if self.queues.long_queue(file, node, items) else None
             case ast.Subscript(value=items, slice=ast.Constant(value=0) | ast.Slice(lower=None, upper=ast.expr())):
@@ -45,6 +47,12 @@ class Fronts(Finder):
                 again = isinstance(stmt, ast.Assign) and [*map(ast.unparse, stmt.targets)] == [ast.unparse(items)]
                 return _SLICE if again and self.queues.long_queue(file, node, items) else None
         return None
+
+
+def _is_share(taken: ast.Slice) -> bool:
+    """Whether a slice takes a share of what a list may hold, ``rows[: capacity // 100]``, which comes seldom."""
+    operators = [part.op for part in ast.walk(taken) if isinstance(part, ast.BinOp)]
+    return any(isinstance(each, (ast.FloorDiv, ast.Div, ast.Mult)) for each in operators)
 
 
 class ListAsQueue(Rule):

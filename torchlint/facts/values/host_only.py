@@ -13,7 +13,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import AttributeStore, Bind, Scope
-from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.naming import last_name, mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
@@ -62,7 +62,8 @@ class HostOnly(Fact):
 
     def _of_name(self, function: Scope) -> bool:
         """Whether a function calls the CPU its device, ``device = torch.device("cpu")``, and names no accelerator."""
-        named = [each for name, every in function.bindings.items() if DEVICE.match(name) for each in every]
+        names = [name for name in function.bindings if DEVICE.match(name) and _is_read(function, name)]
+        named = [each for name in names for each in function.bindings[name]]
         if (
             function.kind != "function"
             or not named
@@ -133,6 +134,10 @@ class HostOnly(Fact):
         if scope not in self._accelerated:
             self._accelerated[scope] = _names_accelerator(scope)
         return self._accelerated[scope]
+
+
+def _is_read(function: Scope, name: str) -> bool:
+    return any(isinstance(each.ctx, ast.Load) for each in mentions_of(function.file, function.node, name))
 
 
 def _is_written_out(node: ast.expr | None) -> bool:
