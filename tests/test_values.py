@@ -1677,8 +1677,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 class Mine(LlamaForCausalLM):
     def forward(self, input_ids, attention_mask):
         return input_ids, attention_mask
-from ...modeling_utils import PreTrainedModel
-class Copied(PreTrainedModel): ...
 class Drawing(StableDiffusionPipeline): ...
 class Noise(DDIMScheduler): ...
 class Block(ConfigMixin, ModelMixin): ...
@@ -1693,7 +1691,6 @@ tokenizer = AutoTokenizer.from_pretrained("m")
     [
         ("model", "module cuda transformers.AutoModelForCausalLM"),
         ("Mine.from_pretrained('m')", "module code.Mine"),
-        ("Copied(x)", "module code.Copied"),
         ("Drawing.from_pretrained('m')", "instance code.Drawing"),
         ("Noise.from_config(x)", "instance code.Noise"),
         ("Block.from_config(x)", "module code.Block"),
