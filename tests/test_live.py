@@ -402,7 +402,7 @@ def test_what_no_program_calls_generates_for_nobody(named: str, expected: Freque
     assert Code(text, distributed=False).frequency("print(answer)", "code.py") is expected
 
 
-def test_what_a_distribution_offers_may_be_called_elsewhere_beside_its_scripts() -> None:
+def test_what_a_distribution_offers_counts_but_for_methods_that_its_scripts_do_not_lead_to() -> None:
     agent = """
         class Agent:
             def named(self):
@@ -413,6 +413,8 @@ def test_what_a_distribution_offers_may_be_called_elsewhere_beside_its_scripts()
     """
     run = "from {} import Agent\n\nif __name__ == '__main__':\n    print(Agent().named())\n"
     texts = {"pkg/__init__.py": "", "pkg/agent.py": agent, "scripts/run.py": run.format("pkg.agent")}
+    assert _dead(texts, distributed=True, packages=("pkg",)) == {"pkg.agent.Agent.unnamed"}
+    del texts["scripts/run.py"]
     assert not _dead(texts, distributed=True, packages=("pkg",))
     beside = {"pkg/__init__.py": "", "scripts/agent.py": agent, "scripts/run.py": run.format("agent")}
     assert _dead(beside, distributed=True, packages=("pkg",)) == {"scripts.agent.Agent.unnamed"}

@@ -76,8 +76,8 @@ class Live(Fact):
     def __post_init__(self) -> None:
         if self.dead is None:
             offered = self._offered()
-            found = self._unreached_and_uncalled(offered) if len(offered) < len(self.project.files) else ()
-            self.dead = frozenset((*(scope for scope in found if scope.file not in offered), *self._left_over()))
+            found = self._unoffered(offered) if len(offered) < len(self.project.files) else ()
+            self.dead = frozenset((*found, *(self._uncalled() if self.named else ()), *self._left_over()))
 
     def edited(self, project: Project, edits: FileEdits) -> Live:
         """Return what is live after edits of files that leave their outlines as they are: the same."""
@@ -118,12 +118,12 @@ class Live(Fact):
             if not inside or path.rpartition("/")[0] in ("", "src") or path.startswith(inside)
         )
 
-    def _unreached_and_uncalled(self, offered: Iterable[FileFacts]) -> Iterator[Scope]:
-        """The definitions that no program comes to, beside what is offered to others, and methods that none names."""
+    def _unoffered(self, offered: Collection[FileFacts]) -> list[Scope]:
+        """The definitions that no program comes to, of files that are not offered to others."""
         programs = self._programs()
         tops = (scope for facts in offered for scope in facts.scopes if _is_top(scope))
-        yield from self._unreached([*programs, *offered, *tops]) if programs else ()
-        yield from self._uncalled() if self.named else ()
+        found = self._unreached([*programs, *offered, *tops]) if programs else ()
+        return [scope for scope in found if scope.file not in offered]
 
     def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:
         """The definitions that no program comes to."""
