@@ -274,24 +274,6 @@ def run(pool):
         env.step(pool.submit(partial(score, 2), 1))
 run(ThreadPoolExecutor())
 """,
-    "a function that a module runs as its forward": """
-import types
-from functools import partial
-def replaced(model, scale):
-    def forward(x):
-        return g(x)  # S0
-    model.forward = forward
-def scaled(scale, model, x):
-    return g(x) * scale  # S1
-def bound(model):
-    model.forward = types.MethodType(partial(scaled, 2), model)
-class Plan:
-    def __init__(self, forward):
-        self.forward = forward
-def planned(x):
-    return g(x)  # O2
-Plan(planned).forward = planned
-""",
     "a function that a mixin hands to the class beside it": """
 from trl import GRPOTrainer
 class Matching:

@@ -15,13 +15,11 @@ from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, d
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
-from torchlint.facts.hotness.coldness import cold_file
-from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.values.join import PARTIAL
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models.protocols import is_entry_point
-from torchlint.rule import Frequency, Kind, Value
+from torchlint.rule import Kind, Value
 
 # Calls that keep or describe a function, or give another in its place: they do not run it.
 _KEEPERS = frozenset(
@@ -37,9 +35,6 @@ _EACH = frozenset(
     tree_map_only apply_along_axis vectorize fromiter apply""".split()
 )
 _DECORATED = "decorated"  # the place of what a decorator of a framework takes, also one that a call gives
-_FORWARD = protocols.EntryPoint(
-    Frequency.STEP, frozenset({STEP, UPDATE}), "a module", "once per forward pass", guessed=True
-)
 _HANDED_ON = 2  # functions through which the dict of ``**modules`` is followed
 
 
@@ -216,23 +211,9 @@ class _CalleeFinder:
                         self._hand(store.scope.file, store.binding.value, entry)
         for attribute, stores in self.project.outside.items():
             for facts, node, store in stores:
-                if attribute == "forward" and store.binding.value is not None and not store.binding.path:
-                    self._run_as_forward(facts, node, store.binding.value)
                 replaced = self._replaced(facts, node, attribute)
                 if replaced is not None and store.binding.value is not None and not store.binding.path:
                     self._hand(facts, store.binding.value, replaced)
-
-    def _run_as_forward(self, facts: FileFacts, node: ast.expr, value: ast.expr) -> None:
-        """Record the function that a module runs in place of its own ``forward``: ``model.forward = forward``.
-
-        It may be bound to the module: ``MethodType(forward, model)``.
-        """
-        if isinstance(value, ast.Call) and last_name(value.func) == "MethodType" and value.args:
-            value = value.args[0]
-        if self.values.of(facts, node).kind in (Kind.MODULE, Kind.UNKNOWN):
-            for scope in self._given(self.values.of(facts, value), modules=False):
-                if not cold_file(scope.file) and not self.graph.is_called(scope):
-                    self.given.setdefault(scope, _FORWARD)
 
     def _replaced(self, facts: FileFacts, node: ast.expr, attribute: str) -> protocols.EntryPoint | None:
         """The method of a framework's object that an assignment replaces: ``trainer.compute_loss = compute_loss``."""
