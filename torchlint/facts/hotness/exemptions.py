@@ -263,14 +263,16 @@ def starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     return among(step.func.value, (reset.value for reset in resets if reset.lineno < step.lineno))
 
 
-def opens_episode(scope: Scope, step: ast.AST, steps: Sequence[ast.AST]) -> bool:
-    """Return whether a round of a loop resets an environment, steps it, and goes on in an inner loop of steps."""
-    loop = enclosing_loop(scope.file, step, scope)
-    if loop is None or not isinstance(step, ast.Call) or not isinstance(step.func, ast.Attribute):
-        return False
-    later = (enclosing_loop(scope.file, each, scope) for each in steps if getattr(each, "lineno", 0) > step.lineno)
-    inner = any(each is not loop and loop in around(scope, each) for each in later if each is not None)
-    return inner and among(step.func.value, (each.value for each in resets(scope, loop) if each.lineno < step.lineno))
+def first_moves(scope: Scope, steps: Sequence[ast.Call]) -> Iterator[ast.Call]:
+    """Yield the steps of rounds of a loop that reset an environment, step it, and go on in an inner loop of steps."""
+    loops = {step: enclosing_loop(scope.file, step, scope) for step in steps}
+    last: dict[ast.AST, int] = {}
+    for step, loop in loops.items():
+        for outer in around(scope, loop) if loop is not None else ():
+            last[outer] = max(last.get(outer, 0), step.lineno)
+    for step, loop in loops.items():
+        if loop in last and last[loop] > step.lineno and starts_over(step, resets(scope, loop)):
+            yield step
 
 
 def at_intervals(scope: Scope, node: ast.AST, shows: Callable[[ast.expr], bool] = shows_at_intervals) -> bool:

@@ -41,8 +41,8 @@ from torchlint.facts.hotness.exemptions import (
     Shown,
     at_intervals,
     exempts,
+    first_moves,
     makes_object,
-    opens_episode,
     resets,
     shows,
     starts_over,
@@ -204,6 +204,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
     steps = _steps(found)
     looping = {scope for scope, made in steps.items() if any(enclosing_loop(scope.file, each, scope) for each in made)}
     reset = {scope: resets(scope) for scope in steps}
+    opening = {step for scope, made in steps.items() for step in first_moves(scope, made)}
     for scope, begun, kind in found:
         own = Receiver(scope.method_of.dotted) if scope.method_of is not None else ANY
         fresh = kind == STEP and (makes_object(scope) or starts_over(begun, reset[scope]))
@@ -221,8 +222,7 @@ def _climb(roots: Roots, receivers: Receivers, programs: Programs, guards: Guard
             continue
         if kind == UPDATE and call not in receivers.graph.weak:
             roots.paced.update(unlooped(scope, call))
-        before = opens_episode(scope, call, steps.get(scope, ())) if loop is not None else scope in looping
-        if kind == STEP and before:
+        if kind == STEP and (call in opening if loop is not None else scope in looping):
             roots.exempt[call] = BEFORE_LOOP
             continue
         if loop is not None:
