@@ -85,6 +85,7 @@ class Meetings:
             return
         seen: set[ast.expr] = set()
         bound: dict[Binding, bool] = {}
+        reads: dict[str, dict[Binding, list[tuple[ast.Name, frozenset[Binding]]]]] = {}
         waiting = list[tuple[ast.expr, bool]](todo)
         while waiting:
             node, wide = waiting.pop()
@@ -100,10 +101,20 @@ class Meetings:
             if binding is not None:
                 bound[binding] = wide
                 self._made_here[function].add(binding)
-                for read in mentions_of(facts, function.node, name):
-                    seen_here = self.project.bound_to(facts, read)
-                    if seen_here and seen_here <= bound.keys():
-                        waiting.append((read, all(bound[each] for each in seen_here)))
+                if name not in reads:
+                    reads[name] = self._reads(function, name)
+                for read, reach in reads[name].get(binding, ()):
+                    if all(each in bound for each in reach):
+                        waiting.append((read, all(bound[each] for each in reach)))
+
+    def _reads(self, function: Scope, name: str) -> dict[Binding, list[tuple[ast.Name, frozenset[Binding]]]]:
+        """The reads of a name by each binding that reaches them, each with all that do."""
+        found: dict[Binding, list[tuple[ast.Name, frozenset[Binding]]]] = {}
+        for read in mentions_of(function.file, function.node, name):
+            reach = self.project.bound_to(function.file, read)
+            for binding in reach:
+                found.setdefault(binding, []).append((read, reach))
+        return found
 
     def _beside(self, facts: FileFacts, node: ast.expr) -> tuple[Sequence[ast.expr], ast.expr | None, bool]:
         """What meets an operand, the result where it lies, and whether they lie together in any shape."""
