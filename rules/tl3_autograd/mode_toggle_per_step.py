@@ -134,12 +134,10 @@ def _switching_contexts(site: Site, contexts: list[cst.BaseExpression]) -> Itera
 def _is_switch(site: Site, call: cst.Call, method: str) -> bool:
     """``train()`` and ``eval()``; a mode that someone else chose is their switch where it is only passed on."""
     match call.args:
-        case [cst.Arg(star="")] if method == _OF_POLICIES:
-            return True
         case []:
-            return True
+            return method != _OF_POLICIES
         case [cst.Arg(value=cst.Name(value="True" | "False"), star="")]:
-            return method == "train"
+            return method != "eval"
         case [cst.Arg(keyword=None | cst.Name(value="mode"), star="")]:
             return method == "train" and sets_mode(site, call)
     return False
