@@ -13,6 +13,7 @@ _ADVICE = "set the mode once, before acting or learning, or not at all"
 
 # What policies of Stable-Baselines3 call it.
 _OF_POLICIES = "set_training_mode"
+_SWITCHES = ("train", "eval", _OF_POLICIES)
 
 _SOURCE = """\
 import torch
@@ -84,7 +85,7 @@ class ModeTogglePerStep(Rule):
     code = "TL305"
     name = "mode-toggle-per-step"
     summary = "train() or eval() on every step"
-    trigger = Method("train", "eval", _OF_POLICIES) | Statement("With")
+    trigger = Method(*_SWITCHES) | Statement("With")
     least = Frequency.STEP
     examples = (
         Example(
@@ -101,7 +102,7 @@ class ModeTogglePerStep(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a switch of a proven module, or a context manager that switches what it is given."""
         match site.node:
-            case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value=method))) as call:
+            case cst.Call(func=cst.Attribute(value=module, attr=cst.Name(value=method))) as call if method in _SWITCHES:
                 if (
                     _is_switch(site, call, method)
                     and _is_module(site, module)
