@@ -42,6 +42,9 @@ TORCH = [
     ("requirements/base.txt", "numpy\ntorch>=1.13\n", "1.13"),
     ("environment-gpu.yml", "dependencies:\n  - pytorch=2.1\n", "2.1"),
     ("environment.yml", "dependencies:\n  - python=3.10\n  - pytorch=2.3\n", "2.3"),
+    ("agents.yml", "name: agents\ndependencies:\n  - pytorch=1.6.0=py3.6_cuda10.1.243_cudnn7.6.3_0\n", "1.6"),
+    ("conda_env.yaml", "dependencies:\n  - pip:\n    - torch==1.9.0\n", "1.9"),
+    ("mkdocs.yml", "nav:\n  - torch=1.9: old.md\n", None),
     ("Pipfile", '[packages]\ntorch = ">=2.1"\n', "2.1"),
     ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.5.1"\nsource = {}\n', "2.5"),
     ("uv.lock", '[[package]]\nname = "torchrl"\nversion = "0.5"\n', None),
@@ -416,3 +419,9 @@ def test_rules_name_the_torch_they_are_for(capsys, monkeypatch, tmp_path: Path) 
         for rule in json.loads(torchlint("rule", "--all", "--output-format", "json", cwd=tmp_path).stdout)
     }
     assert (known["TL301"], known["TL904"], known["TL101"]) == ("1.9", "1.12", None)
+
+
+def test_a_build_in_an_environment_of_conda_is_a_pin(tmp_path: Path) -> None:
+    (tmp_path / "mkdocs.yml").write_text("nav:\n  - torch=2.1: old.md\n")
+    (tmp_path / "agents.yml").write_text("dependencies:\n  - pytorch=1.6.0=py3.6_cuda10.1.243_cudnn7.6.3_0\n")
+    assert pinned_torch_of(tmp_path) == "1.6"

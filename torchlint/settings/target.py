@@ -25,14 +25,17 @@ _DECLARING = (
     "requirements.in",
     "requirements*.txt",
     "requirements/*.txt",
-    "environment*.yml",
-    "environment*.yaml",
+    "*.yml",
+    "*.yaml",
     "Pipfile",
 )
+# Of these files only those that describe an environment of conda state versions.
+_ENVIRONMENTS = (".yml", ".yaml")
+_ENVIRONMENT = regex(r"^dependencies:", re.MULTILINE)
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "pixi.lock", "conda-lock.yml")
 
 # How the names of these files begin, of which a folder below the root seldom holds one.
-_BEGINNINGS = tuple(name.partition("*")[0].partition("/")[0] for name in (*_DECLARING, *_LOCKS))
+_BEGINNINGS = tuple(filter(None, (name.partition("*")[0].partition("/")[0] for name in (*_DECLARING, *_LOCKS))))
 
 # Folders whose names of files decide what is asked, below the project's root.
 FOLDERS = ("", "requirements")
@@ -67,7 +70,7 @@ _PACKAGING = (
 _NO_PACKAGES = frozenset({"test", "tests", "doc", "docs", "example", "examples", "script", "scripts"})
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _CLAUSE = regex(r"\s*(?P<operator>===|==|>=|~=|\^|~|>|=|)\s*v?(?P<major>\d{1,9})(?:\.(?P<minor>\d{1,9}))?")
-_PIN = regex(r"\s*={0,3}\s*v?(\d{1,9})\.(\d{1,9})[\w.+*]*\s*(?:\s-.*)?")  # torch==1.7.0 -f URL
+_PIN = regex(r"\s*={0,3}\s*v?(\d{1,9})\.(\d{1,9})[\w.+*]*\s*(?:\s-.*|=\S*)?")  # torch==1.7.0 -f URL, 1.6.0=py3.6_0
 
 
 def declaring(root: Path) -> list[Path]:
@@ -77,7 +80,7 @@ def declaring(root: Path) -> list[Path]:
 
 def stating(folder: Path) -> list[Path]:
     """Return the files below a folder that may state versions and are there."""
-    if not any(name.startswith(_BEGINNINGS) for name in _names_in(folder)):
+    if not any(name.startswith(_BEGINNINGS) or name.endswith(_ENVIRONMENTS) for name in _names_in(folder)):
         return []
     return [path for path in declaring(folder) if os.path.isfile(path)]
 
@@ -137,6 +140,8 @@ def _stated(root: Path, names: Iterable[str], patterns: Sequence[re.Pattern[str]
     """The version specifiers in the files of each name, as they are written."""
     for name in names:
         texts = filter(None, map(text_of, _files(root, name)))  # no pattern is compiled for files that are not there
+        if name.endswith(_ENVIRONMENTS) and "*" in name:
+            texts = filter(_ENVIRONMENT.search, texts)
         yield [match["bound"] for text in texts for pattern in patterns for match in pattern.finditer(text)]
 
 
