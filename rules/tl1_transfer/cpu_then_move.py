@@ -148,7 +148,8 @@ class CpuThenMove(Rule):
 
     ## When to ignore it
     In code that runs seldom. Random tensors (`torch.randn(...)`, `torch.rand_like(...)`) are left alone: another
-    device or dtype draws other numbers, and drawing in float64 is slower than casting.
+    device or dtype draws other numbers, and drawing in float64 is slower than casting. So is a cast to the dtype that
+    the tensor has, as in `torch.full((n,), 0).long()`, which gives the tensor itself.
 
     ## Measured
     On index vectors and masks of a minibatch; `torchlint rule TL102` prints the figures.
@@ -196,7 +197,7 @@ class CpuThenMove(Rule):
         if not steps:
             yield from _converted_as_made(site, call, creator) if creator not in _BESIDE else ()
             return
-        if gives_itself(call, links) or _left_alone(site, call, creator, steps):
+        if gives_itself(call, links) or _left_alone(site, call, creator, steps) or _casts_nothing(site, call, steps):
             only_cast = creator in _SPACED and all(step.device is None for step in steps)
             yield from _converted_as_made(site, call, creator) if only_cast else ()
             return
@@ -214,14 +215,10 @@ class CpuThenMove(Rule):
             rounds = creator in _SPACED or (creator == "arange" and _arange_rounds(site, call, steps))
             change = (Change.ROUNDING,) if rounds else ()
             fix = Fix(message, ((old, new),), change, _doubt(site, call, creator, steps), imports)
-        dtype = site.values.of(call).dtype
-        idle = all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
         cast = creator != "arange" and any(step.dtype is not None for step in steps)
-        figure = "none" if creator in _BESIDE else "mask-256x64" if cast and not idle else "labels-256"
-        if not idle and _may_be_idle(site, call, creator, steps):
-            yield Report(old, _at_once(creator, links, steps), fix, figure=figure)
-        else:
-            yield Report(old, _message(creator, links, steps, idle=idle), fix, figure=figure)
+        figure = "none" if creator in _BESIDE else "mask-256x64" if cast else "labels-256"
+        message = _at_once if _may_be_idle(site, call, creator, steps) else _message
+        yield Report(old, message(creator, links, steps), fix, figure=figure)
 
 
 def _creator(site: Site, call: cst.Call) -> str:
@@ -297,6 +294,12 @@ def _keywords_doubt(site: Site, keywords: cst.BaseExpression) -> str:
     """What is not proven of a mapping of keywords; empty where it holds a device, a dtype, or both."""
     known = site.fact(PlacementOptions).hold(site.values.of(keywords))
     return "" if known else f"`{source(keywords)}` holds no more than a dtype and a device"
+
+
+def _casts_nothing(site: Site, call: cst.Call, steps: Sequence[Conversion]) -> bool:
+    """Whether the conversions are casts to the dtype that the tensor has, which give the tensor itself."""
+    dtype = site.values.of(call).dtype
+    return all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
 
 
 def _may_be_idle(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:
@@ -492,9 +495,7 @@ def _at_once(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -
     return f"{made} converts the tensor that was just created: give {_keywords(steps)} to {_name(creator)}"
 
 
-def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion], *, idle: bool) -> str:
-    """The smell and the better form in one line; ``idle``: the conversions give the dtype that the tensor has."""
+def _message(creator: str, links: Sequence[Link], steps: Sequence[Conversion]) -> str:
+    """The smell and the better form in one line."""
     made = f"{_name(creator)}(...)" + "".join(_method(link) for link in links if link.name in CONVERSIONS)
-    if idle:
-        return f"{made} casts to the dtype that the tensor has: leave it out, or give dtype= to {_name(creator)}"
     return f"{made} creates the tensor twice: give {_keywords(steps)} to {_name(creator)}"
