@@ -29,6 +29,8 @@ ON_HOST = {
     "lost": "F.mse_loss(x, torch.zeros(4, 4))",
     "a method of a tensor of the host": "torch.rand(4).lt(x)",
     "an index of a tensor of the host": "x = x > 0\n    torch.zeros(4)[x]",
+    "shared with an array": "a = x.numpy()",
+    "a view shared with an array": "if flag:\n        a = x.detach()[0].numpy()",
     "in a branch of data": "if flag:\n        x = x + torch.ones(4)",
 }
 NOT = {
@@ -48,6 +50,10 @@ NOT = {
     "where an operation failed": "try:\n        y = x + torch.zeros(4)\n    except RuntimeError:\n        pass",
     "moved by its own name": "if flag:\n        x = x.cpu()\n    y = x + torch.zeros(4)",
     "chosen by a type": "if isinstance(u, torch.Tensor):\n        y = x + torch.zeros(4)",
+    "copied to an array": "a = x.cpu().numpy()",
+    "copied by force": "a = x.numpy(force=True)",
+    "another name": "a = (x + u).sum().item(), u.numpy()",
+    "shared where a device says so": "if not x.is_cuda:\n        a = x.numpy()",
     "a size": "y = x.expand(torch.tensor([4, 4]))",
 }
 

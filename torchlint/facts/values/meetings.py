@@ -38,8 +38,9 @@ class Meetings:
     """Answers which tensors a function joins, compares or computes with tensors that it makes on the host.
 
     A tensor that is made without a device lies on the host. Where it has a dimension, or is joined with others, each
-    tensor that it meets lies there, too: a program that puts the other one on an accelerator raises. A store into a
-    part of a tensor is no such meeting, and neither is one that a test for a device, or for a type, chooses.
+    tensor that it meets lies there, too: a program that puts the other one on an accelerator raises. So does one that
+    is asked for the memory of a tensor by ``numpy()``. A store into a part of a tensor is no such meeting, and neither
+    is one that a test for a device, or for a type, chooses.
     ``value``: what is known of an expression.
     """
 
@@ -80,6 +81,7 @@ class Meetings:
 
     def _meeting(self, function: Scope) -> Iterator[ast.expr]:
         facts = function.file
+        yield from (held for call in function.calls if (held := _read_out(call)) is not None)
         todo = [(call, wide) for call in function.calls if (wide := self._made(facts, call)) is not None]
         if not todo or self._is_moved(facts):
             return
@@ -256,6 +258,14 @@ def stem_of(node: ast.expr) -> ast.expr:
 def chain_of_methods() -> frozenset[str]:
     """Return the methods of tensors whose result lies where the tensor does."""
     return frozenset(chain(rules("operations"), table()["tensor_methods"]["cast"]))
+
+
+def _read_out(call: ast.Call) -> ast.expr | None:
+    """The tensor whose memory a call of ``numpy()`` shares, which raises for one of an accelerator."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=held, attr="numpy"), args=[], keywords=[]):
+            return held
+    return None
 
 
 def _is_move(binding: Binding) -> bool:
