@@ -184,8 +184,8 @@ def _methods_in(test: ast.AST) -> set[str]:
 def _body_of(node: ast.AST) -> list[ast.stmt]:
     """The statements of a function without its docstring; none of a lambda."""
     body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-    told = body[:1] and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    return body[1:] if told else body
+    documented = body[:1] and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1:] if documented else body
 
 
 def _takes_what_is_there(stmt: ast.stmt) -> bool:

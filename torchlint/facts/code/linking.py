@@ -20,8 +20,8 @@ _LIBRARIES = frozenset(
     ("torch", "numpy", "jax", "flax", "tensorflow", "keras", "gym", "gymnasium", "ray", "scipy", "pandas", "wandb")
 )
 
-# Frameworks that projects copy as well, so a folder of the name hides them but where it lies in a package:
-# ``trainers/trl.py`` holds what goes with ``import trl``.
+# Frameworks of which projects hold copies: a folder of that name at the root hides the installed framework, and a file
+# inside of a package does not: ``trainers/trl.py`` holds code that uses ``import trl``.
 _FRAMEWORKS = frozenset(
     ("accelerate", "deepspeed", "diffusers", "megatron", "peft", "transformers", "trl", "verl", "vllm")
 )

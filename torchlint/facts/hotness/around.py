@@ -119,10 +119,8 @@ def _accumulates(facts: FileFacts, over: ast.expr) -> bool:
         case _:
             return False
     return len(pair) == 2 and any(
-        isinstance(stmt, ast.Assign)
-        and last_name(stmt.targets[0]) in pair
-        and _is_share(stmt.value, pair - {last_name(stmt.targets[0])})
-        for stmt in walk(facts.tree)
+        last_name(stmt.targets[0]) in pair and _is_share(stmt.value, pair - {last_name(stmt.targets[0])})
+        for stmt in facts.nodes(ast.Assign)
     )
 
 
