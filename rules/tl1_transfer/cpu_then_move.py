@@ -217,8 +217,8 @@ class CpuThenMove(Rule):
             fix = Fix(message, ((old, new),), change, _doubt(site, call, creator, steps), imports)
         cast = creator != "arange" and any(step.dtype is not None for step in steps)
         figure = "none" if creator in _BESIDE else "mask-256x64" if cast else "labels-256"
-        message = _at_once if _may_be_idle(site, call, creator, steps) else _message
-        yield Report(old, message(creator, links, steps), fix, figure=figure)
+        worded = _at_once if _may_be_idle(site, call, creator, steps) else _message
+        yield Report(old, worded(creator, links, steps), fix, figure=figure)
 
 
 def _creator(site: Site, call: cst.Call) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.naming import addable
 from torchlint.facts.flow.whereabouts import Whereabouts
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -15,7 +16,7 @@ from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 from ._scalar_readback import Readbacks
-from ._single_numbers import Tensors, holds_comment
+from ._single_numbers import READER, READING, Tensors, holds_comment
 
 _LISTS = (Kind.LIST, Kind.TUPLE)
 # Nothing stands closer to what these hold than a conditional expression may.
@@ -24,11 +25,15 @@ _LOOSE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr, ast.Ca
 
 @dataclass(frozen=True, slots=True)
 class ReadEach:
-    """A comprehension, what takes its place with ``{torch}`` for the module, and what is not proven, in words."""
+    """A comprehension, what takes its place with ``{torch}`` for the module, and what is not proven, in words.
+
+    ``definitions``: the source of the functions that it calls.
+    """
 
     comprehension: ast.expr
     text: str
     doubt: str
+    definitions: tuple[str, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -69,14 +74,20 @@ class ReadingEach(Fact):
             return None
         if not isinstance(read.source, ast.Name) or read.source.id != name or holds_comment(facts, comprehension):
             return None
+        wrong = list(self._wrong(facts, read.source))
+        reader = addable(facts, READING) if wrong and read.how == ".item()" else None
+        if reader is not None:
+            text = f"{READER}({each})"
+            text = f"dict(zip({over.id}, {text}))" if isinstance(comprehension, ast.DictComp) else text
+            return ReadEach(comprehension, text, "", (reader,))
         flat = "" if self.tensors.rank(facts, read.source) == 0 else f".reshape(len({over.id}))"
         text = f"{{torch}}.stack({each}){flat}.tolist()"
         if isinstance(comprehension, ast.DictComp):
             text = f"dict(zip({over.id}, {text}))"
         if not self.values.of(facts, over).nonempty:
-            text = f"{text} if {over.id} else {'{{}}' if isinstance(comprehension, ast.DictComp) else '[]'}"
+            text = f"{text} if {over.id} else {'{}' if isinstance(comprehension, ast.DictComp) else '[]'}"
             text = text if isinstance(facts.parent.get(comprehension), _LOOSE) else f"({text})"
-        return ReadEach(comprehension, text, _doubt(over.id, self._wrong(facts, read.source)))
+        return ReadEach(comprehension, text, _doubt(over.id, wrong))
 
     def _wrong(self, facts: FileFacts, tensor: ast.Name) -> Iterator[str]:
         """What is not proven of the tensors that a name stands for in turn."""
@@ -88,7 +99,7 @@ class ReadingEach(Fact):
             yield "hold numbers of one kind, floating-point or whole"
 
 
-def _doubt(name: str, wrong: Iterator[str]) -> str:
+def _doubt(name: str, wrong: Sequence[str]) -> str:
     found = " and ".join(wrong)
     return f"the tensors in `{name}` {found}" if found else ""
 

@@ -10,7 +10,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
-from torchlint.facts.code.naming import fresh_name
+from torchlint.facts.code.naming import addable, fresh_name
 from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -22,7 +22,7 @@ from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
 from ._scalar_readback import Read, Readbacks
-from ._single_numbers import Tensors, holds_comment, operand, text_of
+from ._single_numbers import READER, READING, Tensors, holds_comment, operand, text_of
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _WORD = regex(r"[A-Za-z][A-Za-z0-9_]*")
@@ -55,12 +55,14 @@ class Together:
         first: the statement before which they are read.
         replaced: expressions, and the text that takes the place of each.
         doubt: what is not proven, in words; empty: nothing.
+        definitions: the source of the functions that these rows call.
     """
 
     rows: str
     first: ast.stmt
     replaced: tuple[tuple[ast.expr, str], ...]
     doubt: str
+    definitions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -189,35 +191,45 @@ class ReadingTogether(Fact):
         between = self._between(facts, stmts, reads)
         if between is None or any(self._is_tensor_target(facts, stmt) for stmt in stmts):
             return None
-        doubts = [*self._doubts(facts, stmts[0], reads), *between]
+        open_doubts = list(self._doubts(facts, stmts[0], reads))
+        reader = self._reader(facts, reads) if open_doubts else None
+        asks = reader is not None
+        doubt = "; ".join(between if asks else [*open_doubts, *between])
+        definitions = (reader,) if reader is not None else ()
         distinct = {ast.dump(read.source): read.source for read in reads}
         whole = _whole(stmts, reads)
-        if whole is not None:
-            joined = self._joined(facts, [read.source for read in reads])
+        if whole is not None and not (asks and any(map(_casts, reads))):
+            joined = self._joined(facts, [read.source for read in reads], asks=asks)
             returned = isinstance(stmts[0], ast.Return)
             text = f"tuple({joined})" if returned else joined
-            return Together("", stmts[0], ((whole, text),), "; ".join(doubts))
-        rows, numbers = self._rows(facts, stmts[0], reads, list(distinct.values()))
+            return Together("", stmts[0], ((whole, text),), doubt, definitions)
+        rows, numbers = self._rows(facts, stmts[0], reads, list(distinct.values()), asks=asks)
         by_source = dict(zip(distinct, numbers, strict=True))
-        replaced = tuple((read.call, by_source[ast.dump(read.source)]) for read in reads)
-        return Together(rows, stmts[0], replaced, "; ".join(doubts))
+        texts = ((read, by_source[ast.dump(read.source)]) for read in reads)
+        replaced = tuple((read.call, f"float({text})" if asks and _casts(read) else text) for read, text in texts)
+        return Together(rows, stmts[0], replaced, doubt, definitions)
+
+    def _reader(self, facts: FileFacts, reads: Sequence[Read]) -> str | None:
+        """The function that asks what is read for its dtype and device, ``None`` where it may not be a tensor."""
+        tensors = all(self.readbacks.on_device(facts, read.tensor) for read in reads)
+        return addable(facts, READING) if tensors else None
 
     def _rows(
-        self, facts: FileFacts, first: ast.stmt, reads: Sequence[Read], sources: Sequence[ast.expr]
+        self, facts: FileFacts, first: ast.stmt, reads: Sequence[Read], sources: Sequence[ast.expr], *, asks: bool
     ) -> tuple[str, list[str]]:
         """The statements that read some tensors at once, and what each of the numbers is called then."""
         names = _fresh_names(facts, reads)
         if len(names) <= _MOST_UNPACKED:
             targets = _targets(names, _WIDEST - first.col_offset - len(_READ))
-            return f"{targets} = {self._joined(facts, sources)}", names
+            return f"{targets} = {self._joined(facts, sources, asks=asks)}", names
         tensors, numbers = (_free(facts, first, stems) for stems in (_TENSORS, _NUMBERED))
         part = fresh_name(facts, first, "part")
         keys = [f'"{key}"' for key in _keys(facts, reads, names)]
         held = (f"    {key}: {text_of(facts, node)}," for key, node in zip(keys, sources, strict=True))
         each = self._each(facts, part, sources)
         parts = f"[{each} for {part} in {tensors}.values()]" if each != part else f"list({tensors}.values())"
-        joined = f"{TORCH}.stack({parts})"
-        rows = [f"{tensors} = {{", *held, "}", f"{numbers} = dict(zip({tensors}, {joined}.tolist()))"]
+        joined = f"{READER}(list({tensors}.values()))" if asks else f"{TORCH}.stack({parts}).tolist()"
+        rows = [f"{tensors} = {{", *held, "}", f"{numbers} = dict(zip({tensors}, {joined}))"]
         return "\n".join(rows), [f"{numbers}[{key}]" for key in keys]
 
     def _each(self, facts: FileFacts, part: str, sources: Sequence[ast.expr]) -> str:
@@ -226,11 +238,13 @@ class ReadingTogether(Fact):
         there = f".to({text_of(facts, anchor)}.device)" if anchor is not None else ""
         return f"{part}{max(self.tensors.flattening(facts, node) for node in sources)}{there}"
 
-    def _joined(self, facts: FileFacts, sources: Sequence[ast.expr]) -> str:
-        """The expression that reads some tensors at once.
+    def _joined(self, facts: FileFacts, sources: Sequence[ast.expr], *, asks: bool) -> str:
+        """The expression that reads some tensors at once, by a function that ``asks`` whether they can be stacked.
 
         What is not proven to lie where one of them lies is moved there, which does nothing to what lies there already.
         """
+        if asks:
+            return f"{READER}([{', '.join(text_of(facts, node) for node in sources)}])"
         anchor = self._anchor(facts, sources)
         flat = [self.tensors.flattening(facts, node) for node in sources]
         device = f"{text_of(facts, anchor)}.device" if anchor is not None else ""
@@ -299,6 +313,11 @@ class ReadingTogether(Fact):
         """Whether a statement changes something in place of which it is not known whether it is a tensor."""
         target = _changed(stmt)
         return target is not None and self.values.of(facts, target).kind not in (*_NUMBERS, *_HOLDERS)
+
+
+def _casts(read: Read) -> bool:
+    """Whether a read gives a float whatever the tensor holds."""
+    return read.how == "float()"
 
 
 def _copies(node: ast.expr) -> bool:

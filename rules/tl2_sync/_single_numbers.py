@@ -32,6 +32,17 @@ _ALIKE = _AVERAGING | {"max", "min", "amax", "amin", "sum"}
 _LOSSES = function_names(loss=True)
 # Methods of a tensor that give numbers, or what has a memory of its own.
 _READING = frozenset({"item", "backward", "mean", "sum", "abs", "exp", "tolist"})
+READER = "read_at_once"
+"""The name of the function that ``READING`` defines."""
+READING = '''\
+def read_at_once(tensors):
+    """Read one number from each tensor, by one copy where all are of one dtype and on one accelerator."""
+    kinds = {(tensor.dtype, tensor.device) for tensor in tensors}
+    if len(kinds) != 1 or tensors[0].device.type == "cpu":
+        return [tensor.reshape(()).tolist() for tensor in tensors]
+    return {torch}.stack([tensor.reshape(()) for tensor in tensors]).tolist()
+'''
+"""The function that a fix adds where it is not proven that tensors can be stacked: it asks each for its kind."""
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 

@@ -30,6 +30,7 @@ from ._reading_each import reads_each
 from ._reading_together import TORCH, reads_together
 from ._recording import recorded
 from ._scalar_readback import NUMBERS, read_at
+from ._single_numbers import READING
 from ._tensors_listed import TensorsListed, tensors_listed
 
 _MESSAGE = "`{what}` forces a GPU sync {why}; {better}"
@@ -118,6 +119,18 @@ _AT_ONCE = """\
             "entropy": entropy_value,
         }
 """
+_COUNTED = _SEVERAL.replace("{end}", _ONE_BY_ONE.replace('"entropy": entropy.item()', '"goals": goal.sum().item()'))
+_ASKED = """\
+        actor_loss_value, critic_loss_value, goal_sum = read_at_once([actor_loss, critic_loss, goal.sum()])
+        return {
+            "actor": actor_loss_value,
+            "critic": critic_loss_value,
+            "goals": goal_sum,
+        }
+"""
+_COUNTED_BETTER = _SEVERAL.replace("{end}", _ASKED).replace(
+    "import functional as F\n", "import functional as F\n\n\n" + READING.replace(TORCH, "torch") + "\n"
+)
 
 
 class ScalarReadback(Rule):
@@ -154,25 +167,27 @@ class ScalarReadback(Rule):
     goes back into tensor operations can stay a tensor: `self.alpha = self.log_alpha.exp().detach()`.
 
     ## What the fix may change
-    Numbers that neighbouring statements, or one statement, read one by one are read at once: nothing, where it is
-    proven that the tensors hold floating-point numbers; else the fix says that it assumes this. Proofs are a dtype, a
-    `backward()` of the tensor itself that ran before, or a graph or what computed it (means, losses, norms, quotients
-    and the like), where no file of the program mentions complex numbers and it is not a library, or where `backward()`
-    ran before of a sum of which the tensor is an operand, or it is computed from a minimum, a maximum or what `clamp`
-    gives: all of these raise for complex numbers. Numbers that are read together prove each other, too: where a mean
-    and a maximum of one tensor are among them, it holds floating-point numbers, or one of them raises. A tensor that
-    is not proven to lie where another one lies (on the one accelerator of the project, or beside what both met in an
-    operation or are computed from) is moved there first, by `.to(loss.device)`, which does nothing to a tensor that
-    lies there already and may be dropped by who knows that all of them do; of more than two tensors by one expression.
-    A comprehension that reads a number from each tensor of a list or dict becomes one read, which is proven in the same
-    way, or the fix says what it assumes. Where a loop only adds numbers to a local sum or appends them to a local list,
-    the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order of
-    effects, for the host no longer waits in each round, and of a list the memory, too. A list keeps copies, but of
-    numbers that were computed for it or that nothing writes to later. The same holds for an attribute
-    that begins as an empty deque or list, records nothing but such numbers, and is read less often: TL204 says where.
-    A number that goes into a report for callers that are not known has no fix of its own: who reads the report at once
-    would wait there, and `np.mean` over tensors on a device raises. A fix is offered only where the code may run on an
-    accelerator; on the CPU it is slower by some microseconds.
+    Numbers that neighbouring statements, or one statement, read one by one are read at once, which changes nothing:
+    `torch.stack` joins tensors that are proven to hold floating-point numbers, and others go to a function that the
+    fix adds to the file. It asks each tensor for its dtype and its device, and reads them by one copy where these
+    are the same, else one by one. What may not be a tensor is not asked, and the fix says what it assumes. Proofs
+    are a dtype, a `backward()` of the tensor itself that ran before, or a graph or what computed it (means, losses,
+    norms, quotients and the like), where no file of the program mentions complex numbers and it is not a library,
+    or where `backward()` ran before of a sum of which the tensor is an operand, or it is computed from a minimum, a
+    maximum or what `clamp` gives: all of these raise for complex numbers. Numbers that are read together prove each
+    other, too: where a mean and a maximum of one tensor are among them, it holds floating-point numbers, or one of
+    them raises. A tensor that is not proven to lie where another one lies (on the one accelerator of the project,
+    or beside what both met in an operation or are computed from) is moved there first, by `.to(loss.device)`, which
+    does nothing to a tensor that lies there already and may be dropped by who knows that all of them do; of more
+    than two tensors by one expression. A comprehension that reads a number from each tensor of a list or dict
+    becomes one read in the same way. Where a loop only adds numbers to a local sum or appends them to a local list,
+    the sum (of 64-bit numbers, as Python's are) or the list stays on the device until the loop is over: the order
+    of effects, for the host no longer waits in each round, and of a list the memory, too. A list keeps copies, but
+    of numbers that were computed for it or that nothing writes to later. The same holds for an attribute that
+    begins as an empty deque or list, records nothing but such numbers, and is read less often: TL204 says where. A
+    number that goes into a report for callers that are not known has no fix of its own: who reads the report at
+    once would wait there, and `np.mean` over tensors on a device raises. A fix is offered only where the code may
+    run on an accelerator; on the CPU it is slower by some microseconds.
 
     ## When to ignore it
     On the CPU, where nothing waits and adding Python numbers is faster than adding small tensors. Where the host needs
@@ -227,6 +242,15 @@ class ScalarReadback(Rule):
             inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256,))),
             unit="update",
         ),
+        Example(
+            name="losses-and-a-count",
+            source=_COUNTED,
+            fixed=_COUNTED_BETTER,
+            setup="agent = Agent()",
+            workload="agent.update(obs, goal)",
+            inputs=(Input("obs", Kind.TENSOR, (256, 17)), Input("goal", Kind.TENSOR, (256,))),
+            unit="update",
+        ),
     )
 
     def check(self, site: Site) -> Iterator[Report]:
@@ -267,11 +291,18 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
             assumes=found.doubt,
             imports=imports,
             instead=fix and replace(fix, less=True),
+            definitions=found.definitions,
         )
     each = reads_each(site, call)
     if each is not None:
-        text = each.text.format(torch=torch)
-        fix = Fix("read these numbers at once", (), (), each.doubt, imports, elsewhere=((each.comprehension, text),))
+        fix = Fix(
+            message="read these numbers at once",
+            replace=(),
+            elsewhere=((each.comprehension, each.text.replace(TORCH, torch)),),
+            assumes=each.doubt,
+            imports=imports,
+            definitions=each.definitions,
+        )
     together = fix
     fix = recorded(site, call, fix)
     later = read_afterwards(site, call)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.naming import fresh_name, mentions_of
+from torchlint.facts.code.naming import addable, fresh_name, mentions_of
 from torchlint.facts.code.nesting import unconditional
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
@@ -16,7 +16,6 @@ from torchlint.facts.state.effects import Sides, together
 from torchlint.late import dataclass
 from torchlint.models import function_names
 from torchlint.rule import Change, Fix
-from torchlint.rule.build import module_for
 from torchlint.rule.site import Site
 
 _MAKERS = ("torch.tensor", "torch.as_tensor")
@@ -226,11 +225,8 @@ def fields_moved(site: Site) -> Fix | None:
 
 def _fix(site: Site, moved: MovedFields, helper: str, may_change: tuple[Change, ...]) -> Fix | None:
     """The fix that moves fields by a function, which it adds; ``None`` where the file has another of its name."""
-    torch, imports = module_for(site, "torch", "torch")
-    helper = helper.format(torch=torch)
-    own = ast.dump(ast.parse(helper).body[0])
-    bound = [each for scope in site.file.scopes for each in scope.bindings.get(_NAME, ())]
-    if any(each.stmt is None or ast.dump(each.stmt) != own for each in bound):
+    definition = addable(site.file, helper)
+    if definition is None:
         return None
     names = list(_names(site.file, moved))
     made = (f"        {field.host}," for field in moved.fields)
@@ -245,7 +241,6 @@ def _fix(site: Site, moved: MovedFields, helper: str, may_change: tuple[Change, 
         behind=((moved.unpacked, row),),
         may_change=may_change,
         assumes=moved.doubt,
-        imports=imports,
-        definitions=(helper,),
+        definitions=(definition,),
         less=True,
     )

@@ -40,6 +40,23 @@ def fresh_name(facts: FileFacts, node: ast.AST, stem: str, taken: Container[str]
     return name
 
 
+def addable(facts: FileFacts, definition: str) -> str | None:
+    """Return the source of a function as a file can be given it, ``None`` where it cannot.
+
+    ``{torch}`` in the definition becomes the name under which the file imports ``torch`` at its top. Nothing else in
+    the file may bind the name of the function.
+    """
+    torch = facts.top.imported.get("torch")
+    if torch is None:
+        return None
+    text = definition.replace("{torch}", torch)
+    (function,) = ast.parse(text).body
+    assert isinstance(function, ast.FunctionDef)
+    own = ast.dump(function)
+    bound = (each for scope in facts.scopes for each in scope.bindings.get(function.name, ()))
+    return text if all(each.stmt is not None and ast.dump(each.stmt) == own for each in bound) else None
+
+
 def _words_of(facts: FileFacts, function: Scope) -> frozenset[str]:
     """The words of a function's text, or of its file's where rows cannot be told apart."""
     words = facts.words.get(function)
