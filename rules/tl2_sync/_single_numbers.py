@@ -124,12 +124,34 @@ class Tensors(Fact):
         value = self.values.of(facts, node)
         if value.dtype in _FLOATS:
             return True
-        inexact = is_inexact(value) or self.autograd.has_graph(facts, node) is True
+        inexact = is_inexact(value) or self._is_recorded(facts, node)
         if inexact and (
             self.reals.only(facts.scope_of(node)) or self._was_summed(facts, node) or self._was_ordered(facts, node)
         ):
             return True
         return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
+
+    def _is_recorded(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a tensor is part of a graph whatever it is computed from: it has one value, not one of several.
+
+        That a graph is known of an element of a list, or of a name with two values, says nothing of the others.
+        """
+        return self.autograd.has_graph(facts, node) is True and self._has_one_value(facts, node)
+
+    def _has_one_value(self, facts: FileFacts, node: ast.expr) -> bool:
+        match node:
+            case ast.Name():
+                value = self.project.reaching(facts, node).value
+                return value is not None and self._is_recorded(facts, value)
+            case ast.BinOp(left=left, right=right):
+                return self._is_recorded(facts, left) or self._is_recorded(facts, right)
+            case ast.UnaryOp(operand=inner):
+                return self._is_recorded(facts, inner)
+            case ast.Call(func=func, args=args) if name := self.project.qualified(facts, func):
+                return name.startswith("torch.") and any(self._is_recorded(facts, each) for each in args)
+            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                return self.values.of(facts, inner).kind is Kind.TENSOR and self._is_recorded(facts, inner)
+        return False
 
     def floating_among(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> frozenset[ast.expr]:
         """Return which of some tensors hold floating-point numbers in every run in which all of them can be computed.
