@@ -327,6 +327,88 @@ def test_a_network_that_no_program_makes_is_not_hot() -> None:
     assert reason == "no program of the project mentions Left, and no setup.py or pyproject.toml packages it"
 
 
+@pytest.mark.parametrize(("made", "expected"), [("Left", Frequency.UPDATE), ("Used", Frequency.ONCE)])
+def test_live_code_that_a_dead_class_calls_or_overrides_makes_it_not_hot(made: str, expected: Frequency) -> None:
+    trainers = """
+        class Trainer:
+            def __init__(self, net, optimizer):
+                self.net, self.optimizer = net, optimizer
+
+            def prepared(self, batch):
+                return batch
+
+            def learn(self, loss):
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+
+        class Left(Trainer):
+            def prepared(self, batch):
+                return batch.detach()
+
+            def update(self, batch):
+                self.learn(self.net(batch).clone().mean())
+
+
+        class Used(Trainer):
+            def update(self, batch):
+                self.learn(self.net(batch).mean())
+    """
+    run = f"""
+        import torch
+        from trainers import {made}, Trainer
+
+
+        def train(trainer: Trainer, batches):
+            for batch in batches:
+                trainer.update(trainer.prepared(batch))
+
+
+        if __name__ == "__main__":
+            net = torch.nn.Linear(3, 1)
+            train({made}(net, torch.optim.Adam(net.parameters())), [torch.ones(2, 3)])
+    """
+    code = Code({"trainers.py": trainers, "run.py": run}, distributed=False)
+    assert code.frequency("clone", "trainers.py") is expected
+    assert code.frequency("detach", "trainers.py") is expected
+
+
+@pytest.mark.parametrize(("other", "expected"), [("Agent", Frequency.UPDATE), ("Other", Frequency.ONCE)])
+def test_what_a_program_may_import_under_the_same_name_is_as_hot(other: str, expected: Frequency) -> None:
+    base = """
+        class Base:
+            def learn(self, loss):
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+    """
+    agent = """
+        from base import Base
+
+
+        class {}(Base):
+            def update(self, batch):
+                self.learn(self.net(batch).clone().mean())
+    """
+    run = """
+        import torch
+        from agents.one import Agent
+
+        if __name__ == "__main__":
+            for batch in [torch.ones(2, 3)]:
+                Agent().update(batch)
+    """
+    texts = {
+        "base.py": base,
+        "agents/one.py": agent.format("Agent"),
+        "agents/two.py": agent.format(other),
+        "run.py": run,
+    }
+    assert f"agents.two.{other}" in _dead(texts)
+    assert Code(texts, distributed=False).frequency("clone", "agents/two.py") is expected
+
+
 def test_a_function_that_trains_may_be_named_by_a_command() -> None:
     loop = """
         import torch

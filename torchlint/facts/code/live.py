@@ -67,6 +67,7 @@ class Live(Fact):
     packages: tuple[str, ...] = ()
     dead: frozenset[Scope] | None = None
     named: frozenset[str] = frozenset()
+    left: frozenset[Scope] = frozenset()
 
     @classmethod
     def build(cls, analyses: Analyses) -> Live:
@@ -77,13 +78,16 @@ class Live(Fact):
         if self.dead is None:
             offered = self._offered()
             found = self._unoffered(offered) if len(offered) < len(self.project.files) else ()
-            self.dead = frozenset((*found, *(self._uncalled() if self.named else ()), *self._left_over()))
+            models = list(self._left_over())
+            self.left = self.left.intersection(found).union(models)
+            self.dead = frozenset((*found, *(self._uncalled() if self.named else ()), *models))
 
     def edited(self, project: Project, edits: FileEdits) -> Live:
         """Return what is live after edits of files that leave their outlines as they are: the same."""
-        found = (edits.scope(scope) for scope in self.dead or ())
-        dead = frozenset(scope for scope in found if scope is not None)
-        return Live(project, self.distributed, self.packages, dead, self.named)
+        now = {scope: edits.scope(scope) for scope in self.dead or ()}
+        dead = frozenset(scope for scope in now.values() if scope is not None)
+        left = frozenset(scope for each in self.left if (scope := now[each]) is not None)
+        return Live(project, self.distributed, self.packages, dead, self.named, left)
 
     def is_dead(self, scope: Scope) -> bool:
         """Return whether no program comes to the code of a function or class."""
@@ -94,6 +98,13 @@ class Live(Fact):
     def is_uncalled(self, scope: Scope) -> bool:
         """Return whether no code names a method of a class that a program comes to."""
         return self.is_dead(scope) and outermost(scope) not in (self.dead or ())
+
+    def is_left(self, scope: Scope) -> bool:
+        """Return whether no program comes to code, nor would it with another class of the same name and folder.
+
+        Of the classes of one name in the modules of a folder a program imports the one that its author tries just now.
+        """
+        return bool(self.left) and outermost(scope) in self.left
 
     def _programs(self) -> list[Node]:
         """Where programs begin: files that start something, and with these the functions that a command may name.
@@ -125,8 +136,8 @@ class Live(Fact):
         found = self._unreached([*programs, *offered, *tops]) if programs else ()
         return [scope for scope in found if scope.file not in offered]
 
-    def _unreached(self, roots: Sequence[Node]) -> Iterator[Scope]:
-        """The definitions that no program comes to."""
+    def _unreached(self, roots: Sequence[Node]) -> list[Scope]:
+        """The definitions that no program comes to; ``left`` are then those that none would come to with a namesake."""
         bearing: dict[str, list[Scope]] = defaultdict(list)
         for facts in self.project.files.values():
             for scope in facts.scopes:
@@ -137,23 +148,33 @@ class Live(Fact):
         opened: set[FileFacts] = set()
         todo = list(roots)
         reached = set(todo)
+        dead: list[Scope] | None = None
+        left: list[Scope] = []
         while todo:
-            node = todo.pop()
-            facts = node if isinstance(node, FileFacts) else node.file
-            if facts not in reads:
-                reads[facts] = self._reads(facts, bearing)
-            read = reads[facts].get(node, _NOTHING)
-            if facts.top in read.definitions:
-                return
-            named |= read.methods
-            held = [each for module in read.opened - opened for each in self._held(module, bearing)]
-            opened |= read.opened
-            for each in (*read.definitions, *held, *(self._beside(facts) if node is facts else (facts,))):
-                if each not in reached:
-                    reached.add(each)
-                    todo.append(each)
-        self.named = frozenset() if _EVALUATES in named else frozenset(named)
-        yield from (scope for scopes in bearing.values() for scope in scopes if scope not in reached)
+            while todo:
+                node = todo.pop()
+                facts = node if isinstance(node, FileFacts) else node.file
+                if facts not in reads:
+                    reads[facts] = self._reads(facts, bearing)
+                read = reads[facts].get(node, _NOTHING)
+                if facts.top in read.definitions:
+                    return dead or []
+                named |= read.methods
+                held = [each for module in read.opened - opened for each in self._held(module, bearing)]
+                opened |= read.opened
+                for each in (*read.definitions, *held, *(self._beside(facts) if node is facts else (facts,))):
+                    if each not in reached:
+                        reached.add(each)
+                        todo.append(each)
+            left = [scope for scopes in bearing.values() for scope in scopes if scope not in reached]
+            if dead is None:
+                dead = left
+                self.named = frozenset() if _EVALUATES in named else frozenset(named)
+            beside = {(_folder(scope), scope.name) for scope in reached if isinstance(scope, Scope)}
+            todo += (scope for scope in left if (_folder(scope), scope.name) in beside)
+            reached.update(todo)
+        self.left = frozenset(left)
+        return dead or []
 
     def _left_over(self) -> Iterable[Scope]:
         """The models that a copied file brings along and nothing names, while the project imports the file.
@@ -332,6 +353,10 @@ def _is_top(scope: Scope) -> bool:
 def outermost(scope: Scope) -> Scope:
     """Return the definition at the top of a file that a scope is part of, or the file's own scope."""
     return next((each for each in scope.outward() if _is_top(each)), scope)
+
+
+def _folder(scope: Scope) -> str:
+    return scope.file.path.rpartition("/")[0]
 
 
 def _home(facts: FileFacts, node: ast.AST, tops: Mapping[ast.AST, Scope]) -> Node:

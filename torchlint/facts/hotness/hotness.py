@@ -263,7 +263,7 @@ class Heat(Fact):
         return self.places.of(facts, node, scope)
 
     def is_cold(self, scope: Scope) -> bool:
-        """Return whether a function never counts as hot: set-up, tests, demos, or because the user says so."""
+        """Return whether a function never counts as hot: set-up, tests, demos, dead code, or if the user says so."""
         found = self._cold.get(scope)
         if found is None:
             found = self._cold[scope] = self._judge(scope)
@@ -280,7 +280,7 @@ class Heat(Fact):
         return self.observed.often(scope) is None and self._seems_cold(scope)
 
     def _seems_cold(self, scope: Scope) -> bool:
-        return cold_file(scope.file) or cold_function(self.project, scope)
+        return self.live.is_left(scope) or cold_file(scope.file) or cold_function(self.project, scope)
 
     # edges ----------------------------------------------------------------------------------------------------------
 

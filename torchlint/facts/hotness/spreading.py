@@ -103,8 +103,12 @@ class Spreading:
             and not heat.is_cold(scope)
             and scope not in heat.roots.fitting  # the whole of a training, under the name of a pass
             and not self._is_hot(scope)
-            and not called_elsewhere(heat.receivers, scope, heat.is_cold)
+            and not called_elsewhere(heat.receivers, scope, self._is_set_up)
         }
+
+    def _is_set_up(self, scope: Scope) -> bool:
+        """Whether a function is cold although a program may come to it."""
+        return self.heat.is_cold(scope) and not self.heat.live.is_left(scope)
 
     def _guess(self, forward: Scope) -> Entered:
         """How often ``forward`` of a module runs that no known call reaches: as often as its kind of module does."""

@@ -188,8 +188,7 @@ def _reasons(heat: Heat, facts: FileFacts, node: ast.AST, scope: Scope) -> Itera
     elif scope.kind == "module":
         yield "it runs when the module is run, in no loop that steps an environment or runs gradient updates"
     elif heat.live.is_dead(scope):
-        name = outermost(scope).name
-        yield f"no program of the project mentions {name}, and no setup.py or pyproject.toml packages it"
+        yield _dead(scope)
     else:
         yield from _uncalled(heat, scope)
 
@@ -223,6 +222,8 @@ def _cold(heat: Heat, scope: Scope) -> str:
         return f"{name} is cold by your settings"
     if heat.observed.never(scope):
         return f"{name} never ran in the profile"
+    if heat.live.is_left(scope):
+        return _dead(scope)
     if cold_file(scope.file):
         return f"{scope.file.path} is a test, a demo, a plot or a profiling script by its name"
     if {"cache", "lru_cache", "cached_property"}.intersection(scope.decorator_names):
@@ -230,6 +231,10 @@ def _cold(heat: Heat, scope: Scope) -> str:
     if scope.name == "__init__":
         return f"{name} builds a module, which happens once"
     return f"{name} sets up, saves, shows or tests something by its name"
+
+
+def _dead(scope: Scope) -> str:
+    return f"no program of the project mentions {outermost(scope).name}, and no setup.py or pyproject.toml packages it"
 
 
 def _uncalled(heat: Heat, scope: Scope) -> Iterator[str]:
