@@ -9,6 +9,7 @@ import pytest
 from projects import Code, source_of
 
 from torchlint.engine.analysis import parse
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.hotness.denoising import denoises
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.samples import SampleLoops
@@ -3170,6 +3171,25 @@ def test_a_chunk_of_samples_is_no_sample(loop, counts):
     """)
     stmt = next(node for node in ast.walk(code.file().tree) if isinstance(node, ast.For))
     assert SampleLoops().of(code.file(), stmt) is counts
+
+
+@pytest.mark.parametrize(
+    ("parameters", "item", "counts"), [("size", "row", True), ("batch_size", "row", False), ("batch_size", "", True)]
+)
+def test_a_batch_of_a_generator_is_no_sample(parameters: str, item: str, counts: bool) -> None:
+    ends = f"yield {item}" if item else "pass"
+    code = Code(f"""
+        class Rollout:
+            def get(self, {parameters}):
+                for row in self.rows:
+                    {ends}
+
+        def score(rollout: Rollout, tokenizer):
+            for data in rollout.get(8):
+                show(tokenizer.decode(data))
+    """)
+    stmt = next(node for node in ast.walk(code.file().tree) if isinstance(node, ast.For) and "get" in ast.unparse(node))
+    assert SampleLoops(code.analyses[CallGraph]).of(code.file(), stmt) is counts
 
 
 def test_a_chunk_of_samples_is_a_batch_of_the_rollout():

@@ -222,7 +222,7 @@ class Places:
     flags: Flags = field(init=False)
     options: Options = field(init=False)
     _tokens: dict[ast.AST, bool] = field(default_factory=dict)
-    _samples: SampleLoops = field(default_factory=SampleLoops)
+    _samples: SampleLoops = field(init=False)
     _imagined: ImaginedSteps = field(init=False)
     _open: int = 0
 
@@ -231,6 +231,7 @@ class Places:
         self.flags = Flags(self.project, self.graph, self.guards, missing)
         self.options = Options(self.project, self.graph, self.offered)
         self._imagined = ImaginedSteps(self.project, self.graph)
+        self._samples = SampleLoops(self.graph)
 
     def keep(self, before: Places) -> None:
         """Keep the contexts of nodes; an edited file has other nodes."""

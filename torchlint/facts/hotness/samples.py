@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
 from torchlint.facts.code.tree import names_in
 from torchlint.late import dataclass
@@ -13,22 +14,24 @@ from torchlint.models import Word
 _SAMPLES = Word("samples of a language model")
 _OTHERS = Word("no samples")
 _TEXTS = Word("work with texts")
+_SIZE = Word("size of a batch")
 
 
 @dataclass(eq=False, slots=True)
 class SampleLoops:
     """Answers whether each round of a loop takes one sample, with a memory."""
 
+    graph: CallGraph = field(default_factory=CallGraph)
     _loops: dict[ast.AST, bool] = field(default_factory=dict)
     _files: dict[FileFacts, bool] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, loop: ast.AST) -> bool:
         """Return whether a loop or comprehension, or a clause of one, goes over samples in a file about texts."""
-        return self._goes_over(facts, loop) and not _in_chunks(loop)
+        return self._goes_over(facts, loop) and not self._in_chunks(loop)
 
     def in_chunks(self, facts: FileFacts, loop: ast.AST) -> bool:
         """Return whether a loop goes over chunks of such samples."""
-        return _in_chunks(loop) and self._goes_over(facts, loop)
+        return self._in_chunks(loop) and self._goes_over(facts, loop)
 
     def _goes_over(self, facts: FileFacts, loop: ast.AST) -> bool:
         found = self._loops.get(loop)
@@ -47,11 +50,20 @@ class SampleLoops:
             found = self._files[facts] = any(map(_TEXTS.fits, names_in(facts.top.node)))
         return found
 
+    def _in_chunks(self, loop: ast.AST) -> bool:
+        """Whether a loop goes over chunks of samples: ``range(0, len(samples), chunk_size)``.
 
-def _in_chunks(loop: ast.AST) -> bool:
-    """Whether a loop goes over chunks of samples: ``range(0, len(samples), chunk_size)``."""
-    match loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop:
-        case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
-            called = over.func.id if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) else ""
-            return called in ("range", "trange") and isinstance(over, ast.Call) and len(over.args) > 2
-    return False
+        So do the rounds that a generator of the project makes which is given a size: ``samples.get(batch_size)``.
+        """
+        match loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop:
+            case (
+                ast.For(iter=ast.Call(func=func, args=args) as over)
+                | ast.AsyncFor(iter=ast.Call(func=func, args=args) as over)
+                | ast.comprehension(iter=ast.Call(func=func, args=args) as over)
+            ):
+                if isinstance(func, ast.Name) and func.id in ("range", "trange"):
+                    return len(args) > 2
+                given = (*args, *(keyword.value for keyword in over.keywords))
+                taking = (taken for each in given for taken in self.graph.taking(over, each))
+                return any(function.yields and _SIZE.fits(name) for function, name in taking)
+        return False
