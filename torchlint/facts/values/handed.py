@@ -12,7 +12,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values.asking import Ask
-from torchlint.facts.values.join import join, list_of, tuple_of
+from torchlint.facts.values.join import TENSOR, join, list_of, tuple_of
 from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
@@ -46,9 +46,11 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     if _moves_all(function) and not starred(caller.call):
         return _moved(ask, function, caller)
     result = _by_arms(ask, function, caller, ask.solver.ask(function))
-    name = _given_back(ask.project, function) if result == UNKNOWN else ""
+    name = _given_back(ask.project, function) if result in (UNKNOWN, TENSOR) else ""
     if name and (given_to := passed(function, name, caller)):
         argument = ask.value(caller.facts, given_to)
+        if result == TENSOR and argument is not None and argument.kind is not Kind.TENSOR:
+            return result
         if argument is not None and any(tree_of(ask.project, function.file, each) for each in function.results):
             return argument if argument.kind is Kind.INSTANCE else UNKNOWN
         return argument if argument is None or _as_it_came(function) else _reshaped(argument)

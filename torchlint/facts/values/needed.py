@@ -9,10 +9,10 @@ from functools import cache
 
 from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
-from torchlint.facts.code.naming import mentions_of
+from torchlint.facts.code.naming import last_name, mentions_of
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import forms_of, names_in
+from torchlint.facts.code.tree import forms_of, names_in, walk
 from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
 from torchlint.models import last_names, method_names
@@ -119,7 +119,7 @@ class Needed:
                 yield call.func.value
             else:
                 yield call.args[0]  # an engine's takes the loss
-        elif isinstance(call.func, ast.Attribute) and call.func.attr == "size" and _is_axis(facts, call):
+        elif isinstance(call.func, ast.Attribute) and (_asks_for_axis(facts, call) or _leaves_an_axis(call)):
             yield call.func.value
         elif isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_backward"):
             yield from call.args[:1]
@@ -166,11 +166,13 @@ class Needed:
             yield from (node for how, node in scope.appends.get(source.id, ()) if how != "extend")
 
 
-def _is_axis(facts: FileFacts, call: ast.Call) -> bool:
-    """Whether a call is given the number of an axis, or some of several sizes are taken of what it gives.
+def _asks_for_axis(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call of ``size`` is given the number of an axis, or some of several sizes are taken of what it gives.
 
     Of an array ``size`` is no method, and that of a buffer gives one number.
     """
+    if last_name(call.func) != "size":
+        return False
     match call.args:
         case [ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))]:
             return not call.keywords
@@ -180,6 +182,19 @@ def _is_axis(facts: FileFacts, call: ast.Call) -> bool:
                     return whole is call
                 case ast.Assign(targets=[ast.Tuple()]):
                     return True
+    return False
+
+
+def _leaves_an_axis(call: ast.Call) -> bool:
+    """Whether ``x.view(-1, n)`` leaves one size open; ``view`` of an array takes a dtype."""
+    return last_name(call.func) == "view" and any(map(_is_open, call.args))
+
+
+def _is_open(node: ast.expr) -> bool:
+    """``-1``."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
+            return True
     return False
 
 
@@ -234,11 +249,26 @@ def takes_tensor(name: str) -> bool:
 
 
 def _is_tested(facts: FileFacts, node: ast.Name) -> bool:
-    """Whether a node is in a branch that depends on the type of what its name holds."""
+    """Whether a node is in a branch that depends on the type of what its name holds.
+
+    So is one beside a branch that makes a number of it: ``if is_scalar: end = int(x)``, ``else: ends = x.view(-1)``.
+    """
     return any(
-        isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and _asks(parent.test, node.id)
+        isinstance(parent, (ast.If, ast.IfExp))
+        and child is not parent.test
+        and (_asks(parent.test, node.id) or (isinstance(parent, ast.If) and _counts(parent, child, node.id)))
         for child, parent in facts.climb(node, *OUTSIDE)
     )
+
+
+def _counts(branching: ast.If, child: ast.AST, name: str) -> bool:
+    """Whether the branch that a statement is not in makes a Python number of what a name holds."""
+    for stmt in branching.orelse if child in branching.body else branching.body:
+        for part in walk(stmt):
+            match part:
+                case ast.Call(func=ast.Name(id="int" | "float"), args=[ast.Name(id=counted)]) if counted == name:
+                    return True
+    return False
 
 
 def _asks(test: ast.expr, name: str) -> bool:
