@@ -589,6 +589,11 @@ PROGRAMS = {
     "what is moved to truths": ("def f(x, d):\n    show(x.to(device=d, dtype=torch.bool))", "tensor bool"),
     "what is moved to a dtype that modules have": ("def f(x):\n    show(x.to(torch.float16))", "unknown"),
     "what is moved to a place": ("def f(x, d):\n    show(x.to(d))", "unknown"),
+    "a method that a class overrides of which the object is none": (
+        "class A:\n    def make(self):\n        return 1\n"
+        "class B(A):\n    def make(self):\n        return 'a'\nB()\nshow(A().make())",
+        "Python number int",
+    ),
     "a helper that gives its argument another shape": (
         "def f(x):\n    if g():\n        return x.view(-1)\n    return x.flatten(0, 1).unsqueeze(0)\n"
         "a = f(h())\nshow(f(torch.zeros(1, 2, 3).cuda()))",

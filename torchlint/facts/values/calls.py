@@ -388,7 +388,8 @@ class CallValues:
         self, source: Value, cls: str, attr: str, facts: FileFacts, node: ast.Call
     ) -> Iterator[Value | None]:
         """What each method of the project gives that a call on an object of a class may run."""
-        for method in self.ask.project.implementations(cls, attr):
+        exact = None if source.derived else self.ask.project.method(cls, attr)
+        for method in (exact,) if exact is not None else self.ask.project.implementations(cls, attr):
             yield returned_at(self.ask, method, Caller(facts, node, _filled(source, method)), cls)
 
     # what is called -------------------------------------------------------------------------------------------------
