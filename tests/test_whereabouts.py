@@ -39,10 +39,10 @@ if __name__ == "__main__":
 SAME = {
     "reductions of one tensor": "one = error.mean()\nother = error.square().sum() / 2",
     "functions and methods": "one = torch.mean(error)\nother = F.smooth_l1_loss(error, error.detach())",
-    "parts of a join": "both = torch.stack([error, error * 2])\none = both.mean()\nother = error.amax()",
+    "parts of a join": "both = torch.stack([error, error * 2])\none = both.mean()\nother = error.std()",
     "added up": "one = error.mean()\nother = error.square().mean()\nother += 0.1 * one",
     "a view like another": "one = error.mean()\nother = error.view_as(extra).square().mean()",
-    "between bounds that may lack": "c = None\nbound = error.clamp(-c, c)\none = bound.mean()\nother = bound.amax()",
+    "between bounds that may lack": "c = None\nbound = error.clamp(-c, c)\none = bound.mean()\nother = bound.std()",
     "rows": "one = error[0].mean()\nother = error[1:].mean()",
 }
 OTHER = {
