@@ -10,6 +10,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
 from torchlint.facts.code.closure import reached
 from torchlint.facts.code.earlier import used_before
+from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import is_above
@@ -44,6 +45,8 @@ def read_at_once(tensors):
 '''
 """The function that a fix adds where it is not proven that tensors can be stacked: it asks each for its kind."""
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+_DEEPEST = 12
+"""Through how many expressions it is asked what a tensor is computed from."""
 
 
 @dataclass(eq=False, slots=True)
@@ -51,6 +54,7 @@ class Tensors(Fact):
     """Answers what is proven of tensors that hold one number each."""
 
     project: Project
+    graph: CallGraph
     values: Values
     autograd: Autograd
     whereabouts: Whereabouts
@@ -131,26 +135,32 @@ class Tensors(Fact):
             return True
         return isinstance(node, ast.Name) and self._was_differentiated(facts, node)
 
-    def _is_recorded(self, facts: FileFacts, node: ast.expr) -> bool:
-        """Whether a tensor is part of a graph whatever it is computed from: it has one value, not one of several.
+    def _is_recorded(self, facts: FileFacts, node: ast.expr, depth: int = 0) -> bool:
+        """Whether a tensor is part of a graph whichever of its values it has.
 
         That a graph is known of an element of a list, or of a name with two values, says nothing of the others.
         """
-        return self.autograd.has_graph(facts, node) is True and self._has_one_value(facts, node)
+        found = self.autograd.has_graph(facts, node) is True and depth < _DEEPEST
+        return found and self._each_is_recorded(facts, node, depth + 1)
 
-    def _has_one_value(self, facts: FileFacts, node: ast.expr) -> bool:
+    def _each_is_recorded(self, facts: FileFacts, node: ast.expr, depth: int) -> bool:
         match node:
             case ast.Name():
                 value = self.project.reaching(facts, node).value
-                return value is not None and self._is_recorded(facts, value)
+                return value is not None and self._is_recorded(facts, value, depth)
             case ast.BinOp(left=left, right=right):
-                return self._is_recorded(facts, left) or self._is_recorded(facts, right)
+                return self._is_recorded(facts, left, depth) or self._is_recorded(facts, right, depth)
             case ast.UnaryOp(operand=inner):
-                return self._is_recorded(facts, inner)
-            case ast.Call(func=func, args=args) if name := self.project.qualified(facts, func):
-                return name.startswith("torch.") and any(self._is_recorded(facts, each) for each in args)
+                return self._is_recorded(facts, inner, depth)
+            case ast.Call(func=func, args=args) if (self.project.qualified(facts, func) or "").startswith("torch."):
+                return any(self._is_recorded(facts, each, depth) for each in args)
+            case ast.Call() if targets := self.graph.sure(node):
+                given = [(target.file, each) for target in targets for each in target.results]
+                return bool(given) and all(self._is_recorded(file, each, depth) for file, each in given)
+            case ast.Call() if self.autograd.runs(facts, node):
+                return True  # a layer of torch, or a network whose code is not seen
             case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
-                return self.values.of(facts, inner).kind is Kind.TENSOR and self._is_recorded(facts, inner)
+                return self.values.of(facts, inner).kind is Kind.TENSOR and self._is_recorded(facts, inner, depth)
         return False
 
     def floating_among(self, facts: FileFacts, nodes: Iterable[ast.expr]) -> frozenset[ast.expr]:
