@@ -795,9 +795,15 @@ LEARNER = AGENT.replace("while True:", "def learn():\n    loss(batch).backward()
         ("dqn_test.py", AGENT, O),
         ("plot_test.py", LEARNER, O),
         ("demos/dqn_test.py", LEARNER, O),
+        ("train_dqn.debug_entropy.py", AGENT + "    optimizer.zero_grad()\n", S),
+        ("train_dqn.debug_entropy.py", AGENT, O),
+        ("dqn_debug.py", AGENT + "    optimizer.zero_grad()\n", O),
+        ("train_dqn_debug_plots.py", AGENT + "    optimizer.zero_grad()\n", O),
     ],
 )
-def test_a_program_that_learns_may_be_called_a_test(name: str, text: str, expected: Frequency) -> None:
+def test_a_program_that_learns_may_be_called_a_test_or_be_for_debugging(
+    name: str, text: str, expected: Frequency
+) -> None:
     assert frequencies({name: text})["A"] is expected
 
 

@@ -21,6 +21,7 @@ _LEARNING = Word("call that learns")
 _LOADING = Word("call that loads")
 _TEST = Word("test function or class")
 _CALLED_A_TEST = frozenset({("test", True)})
+_TO_DEBUG = frozenset({("debug", True)})
 # What is saved in memory, of a step; names of calls that put something on disk all the same.
 _KEEPS = Word("keeping of a step")
 _WRITES = Word("writing to disk")
@@ -42,10 +43,13 @@ def is_test(path: str) -> bool:
 def cold_file(facts: FileFacts) -> bool:
     """Return whether a file is a test, a demo, a plot or a profiling script, by its name and folders.
 
-    A program may be called a test as well, ``dqn_test.py``: one that learns and defines no test.
+    A program may be called a test as well, ``dqn_test.py``: one that learns and defines no test. So may a
+    program that trains be named after the mistake that it is to find, ``train_dqn.debug_entropy.py``.
     """
     words = _cold_words(facts.path)
-    return bool(words) and not (words == _CALLED_A_TEST and not _tests(facts) and _learns(facts))
+    if words == _CALLED_A_TEST:
+        return _tests(facts) or not _learns(facts)
+    return bool(words) and not (words == _TO_DEBUG and _trains(facts))
 
 
 @lru_cache(maxsize=16384)
@@ -65,6 +69,12 @@ def _learns(facts: FileFacts) -> bool:
     """Whether a file computes gradients, or calls what learns and reads back nothing that was learned before."""
     called = {last_name(call.func) for call in facts.nodes(ast.Call)}
     return "backward" in called or (any(map(_LEARNING.fits, called)) and not any(map(_LOADING.fits, called)))
+
+
+def _trains(facts: FileFacts) -> bool:
+    """Whether a file says by its name that it trains, and clears gradients."""
+    named = any(map(_LEARNING.fits, _words(PurePosixPath(facts.path).stem)))
+    return named and any(last_name(call.func) == "zero_grad" for call in facts.nodes(ast.Call))
 
 
 def _words(part: str) -> list[str]:
