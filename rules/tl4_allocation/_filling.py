@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.models import function_names, last_names
-from torchlint.rule.build import expression, keyword_of, module_for, source
+from torchlint.rule import Device
+from torchlint.rule.build import expression, keyword_of, module_for, source, with_keyword
+from torchlint.rule.convert import device_named, move_after
 
 if TYPE_CHECKING:
     from torchlint.rule import Site
@@ -29,9 +31,11 @@ Number = bool | int | float
 class Filled:
     """A call of ``torch.zeros``, ``ones``, ``full`` or ``empty`` that makes what ``torch.tensor`` copies.
 
-    ``text``: the call without its layout. ``assumes``: what is not proven, empty: nothing.
+    ``old``: what it replaces: that call, or the move right on top of it. ``text``: the new call without its layout.
+    ``assumes``: what is not proven, empty: nothing.
     """
 
+    old: cst.BaseExpression
     node: cst.Call
     text: str
     assumes: str
@@ -51,7 +55,8 @@ class _Uniform:
 def filled(site: Site, call: cst.Call) -> Filled | None:
     """Return the fill in place of a call of ``torch.tensor`` or ``torch.as_tensor`` with equal literal numbers.
 
-    Values, dtype, shape and device are those of the call, for any default dtype and default device.
+    Values, dtype, shape and device are those of the call, for any default dtype and default device. What is moved at
+    once is made there, since a fill on the host would have to be copied as well: ``torch.tensor(0.5).to(device)``.
     """
     if (site.names.of(call.func) or "") not in COPIES or not call.args or not site.calls.is_plain(call):
         return None
@@ -72,8 +77,13 @@ def filled(site: Site, call: cst.Call) -> Filled | None:
     assert isinstance(head, cst.Call)
     given = [*head.args[:-1], head.args[-1].with_changes(comma=first.comma)]
     made = call.with_changes(func=head.func, args=[*given, *others])
-    words = ", ".join([*arguments, *(source(_bare(other)) for other in others)])
-    return Filled(made, f"torch.{creator}({words})", doubt, imports)
+    words = [*arguments, *(source(_bare(other)) for other in others)]
+    move = move_after(site, site.calls.chain(call), torch) if keyword_of(call, "device") is None else None
+    if move is None or move.views or device_named(site, move.device) is Device.CPU:
+        return Filled(call, made, f"torch.{creator}({', '.join(words)})", doubt, imports)
+    words.append(f"device={source(move.device)}")
+    there = with_keyword(made, "device", move.device)
+    return Filled(move.end, there, f"torch.{creator}({', '.join(words)})", doubt, imports)
 
 
 def _bare(argument: cst.Arg) -> cst.Arg:

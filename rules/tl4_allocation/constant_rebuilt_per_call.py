@@ -25,6 +25,7 @@ from torchlint.rule import (
     Site,
 )
 from torchlint.rule.build import in_place_of, keyword_of, source, without_keyword
+from torchlint.rule.convert import device_named, move_after
 
 from ._beside import beside_module
 from ._constant_rebuilt_per_call import (
@@ -169,8 +170,8 @@ class ConstantRebuiltPerCall(Rule):
     ```
 
     ## What the fix may change
-    Equal literal numbers, as in `torch.tensor(0.0, device=d)`, become `torch.zeros`, `ones`, `full` or `empty` with the
-    same dtype and device: a new tensor on each call as before, and nothing changes.
+    Equal literal numbers, as in `torch.tensor(0.0, device=d)` and `torch.tensor(0.0).to(d)`, become `torch.zeros`,
+    `ones`, `full` or `empty` with the same dtype and device: a new tensor on each call as before, and nothing changes.
 
     Any other tensor that is kept is shared by all calls: writing into it in place changes it for all of them
     (`aliasing`). The fix makes it a buffer that is in no state dict. It is offered in a module whose own `__init__`
@@ -243,10 +244,10 @@ class ConstantRebuiltPerCall(Rule):
         changed = site.values.is_mutated(node)
         level = Level.WARNING if copied else None
         if fill is not None and _is_empty(node):
-            yield Report(node, _EMPTY.format(name=name, better=fill.text), _fill(node, fill), figure="offset-64")
+            yield Report(node, _EMPTY.format(name=name, better=fill.text), _fill(fill), figure="offset-64")
         elif fill is not None and (copied or not changed):
             message = (_FILLED if copied else _READ).format(name=name, better=fill.text)
-            yield Report(node, message, _fill(node, fill), level=level, figure="floor-64" if copied else "offset-64")
+            yield Report(node, message, _fill(fill), level=level, figure="floor-64" if copied else "offset-64")
         elif changed or (name not in _RANGES and is_accumulated(site, node)) or not (name or copied):
             return
         elif copied:
@@ -279,11 +280,10 @@ def _is_empty(call: cst.Call) -> bool:
     return isinstance(given, (cst.Tuple, cst.List)) and not given.elements
 
 
-def _fill(call: cst.Call, fill: Filled) -> Fix:
+def _fill(fill: Filled) -> Fix:
     """The creator that fills the tensor where it is needed."""
-    return Fix(
-        f"use `{fill.text}`", ((call, in_place_of(call, fill.node)),), assumes=fill.assumes, imports=fill.imports
-    )
+    new = in_place_of(fill.old, fill.node)
+    return Fix(f"use `{fill.text}`", ((fill.old, new),), assumes=fill.assumes, imports=fill.imports)
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
@@ -417,9 +417,12 @@ def _goes_beside(site: Site, call: cst.Call) -> bool:
 
 
 def _goes_to_device(site: Site, call: cst.Call) -> bool:
-    """Whether a call names a device that is not proven to be the host."""
-    device = site.calls.argument(call, 2, "device")
-    if device is None or not site.device.may_be_cuda():
+    """Whether a call names a device that is not proven to be the host, or what it makes is moved there at once."""
+    if not site.device.may_be_cuda():
         return False
+    device = site.calls.argument(call, 2, "device")
+    if device is None:
+        move = move_after(site, site.calls.chain(call), "torch")
+        return move is not None and device_named(site, move.device) is not Device.CPU
     value = site.values.of(device)
     return value.device is not Device.CPU and value.literal != "cpu"
