@@ -69,6 +69,9 @@ _FINDING = last_names(finds=True)
 _TESTING = method_names(tests=("finite", "nonfinite"))
 
 
+_REPEATED = frozenset({Kind.LIST, Kind.TUPLE})
+
+
 @dataclass(frozen=True, slots=True)
 class Data:
     """Follows data: arithmetic goes on until a tensor or an array comes of it."""
@@ -111,6 +114,8 @@ class Data:
             yield self.text
         elif kind is Kind.NDARRAY:
             yield Use.HOST
+        elif kind in _REPEATED and not spot.path and self._kind(spot, spot.node) not in _REPEATED:
+            yield Use.SIZE  # as many elements: `[0] * number`
         elif isinstance(node, ast.Compare) and self._kind(spot, spot.node) is not Kind.TENSOR:
             yield from self.branch(spot)  # Python compares it there and then
         else:
