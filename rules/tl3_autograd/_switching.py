@@ -15,10 +15,13 @@ from torchlint.facts.code.model import NESTED, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts, names_in, walk
+from torchlint.facts.hotness.around import enclosing_loop
+from torchlint.facts.hotness.hotness import Heat
+from torchlint.facts.loops.loops import Loops
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names
-from torchlint.rule import UNKNOWN, Kind
+from torchlint.rule import UNKNOWN, Frequency, Kind
 from torchlint.rule.site import Site
 
 _CONTEXT_METHODS = frozenset({"__enter__", "__exit__"})
@@ -41,6 +44,8 @@ class Switching(Fact):
     graph: CallGraph
     networks: Networks
     values: Values
+    loops: Loops
+    heat: Heat
     _readers: bool | None = field(default=None)
 
     def switches(self, facts: FileFacts, call: ast.Call) -> bool:
@@ -72,6 +77,12 @@ class Switching(Fact):
         if any(self.project.method(cls, "train") for cls in value.name.split("|")):
             return False
         return not all(last_name(each.func) in _SWITCHES for each in facts.scope_of(call).function.calls)
+
+    def in_step(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether a call runs on every step, and not only in an update for each of its few networks."""
+        loop = enclosing_loop(facts, call, facts.scope_of(call).function)
+        over_parts = isinstance(loop, ast.For) and self.loops.is_few(facts, loop)
+        return not over_parts or self.heat.frequency(facts, loop) >= Frequency.STEP
 
     def on_change(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a switch runs only where the mode is the other one: ``if not net.training: net.train()``."""
@@ -163,6 +174,12 @@ def only_on_change(site: Site, call: cst.Call) -> bool:
     """Return whether a switch runs only where the mode is the other one."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(Switching).on_change(site.file, twin)
+
+
+def runs_per_step(site: Site, call: cst.Call) -> bool:
+    """Return whether a call runs on every step, and not only in an update for each of its few networks."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(Switching).in_step(site.file, twin)
 
 
 def switches_layer(site: Site, node: cst.CSTNode) -> bool:

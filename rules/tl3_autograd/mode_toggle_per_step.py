@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Level, Method, Report, Rule, Site, Statement
 
-from ._switching import hands_mode_on, mode_matters, only_on_change, sets_mode, switches_layer, switches_mode
+from ._switching import (
+    hands_mode_on,
+    mode_matters,
+    only_on_change,
+    runs_per_step,
+    sets_mode,
+    switches_layer,
+    switches_mode,
+)
 
 _ADVICE = "set the mode once, before acting or learning, or not at all"
 
@@ -109,6 +117,7 @@ class ModeTogglePerStep(Rule):
                     and not switches_layer(site, module)
                     and not hands_mode_on(site)
                     and not only_on_change(site, call)
+                    and runs_per_step(site, call)
                 ):
                     shown = f"{method}(...)" if call.args else f"{method}()"
                     text = f"`{shown}` walks through all submodules on every step; {_ADVICE}"
