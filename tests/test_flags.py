@@ -476,6 +476,8 @@ OTHER_ARMS = {
         O,
     ),
     "what is left to compute": ("def h(x):\n    if x.any():\n        return f(x)\n    return f(y)  # A\n", U),
+    "no more than there are": ("k = min(9, len(x))\nif k > 0:\n    f(x, k)\nelse:\n    torch.tensor([])  # A", O),
+    "no more than there are, of more work": ("k = min(9, len(x))\nif k > 0:\n    f(x)\nelse:\n    g(y)  # A", U),
     "what follows an alarm": (
         "def h(x):\n    if len(x) > 0:\n        log(x)\n        raise ValueError\n    return f(y)  # A\n",
         U,

@@ -129,6 +129,9 @@ def _counted(node: ast.expr, facts: FileFacts) -> tuple[ast.expr, bool] | None:
     while isinstance(node, ast.Call):
         func = node.func
         name = last_name(func)
+        if name == "min" and len(node.args) > 1:  # no more than there are: `min(n, len(x))`
+            found = [counted for each in node.args if (counted := _counted(each, facts)) is not None]
+            return (found[0][0], False) if found else None
         inner = node.args[0] if node.args and not _is_number(node.args[0]) else None
         if inner is None:
             inner = func.value if isinstance(func, ast.Attribute) else None
