@@ -13,6 +13,8 @@ from ._element_loop_over_tensor import IndexReads, element_of, indexed_by, of_en
 _NUMBERS = function_names("builtins", number=True)
 _SIZED = function_names("torch", makes=("filled", "random"))
 _RANGE = "torch.arange"
+# What takes how many elements to pick as a number: at this place behind the tensor, or by this keyword.
+_PICKING = {"topk": "k", "multinomial": "num_samples"}
 _INTEGERS = last_names(dtype="integer")
 _MESSAGE = "the elements of a tensor are read back one by one; `tolist()` reads all of them at once"
 
@@ -43,8 +45,8 @@ class ElementLoopOverTensor(Rule):
 
     ## What it does
     Finds `int(v)`, `float(v)` and `v.item()` in loops and comprehensions over a tensor in hot code, and
-    `t[i].item()` in loops that count `i`; `torch.ones(v)`, `torch.arange(t[i], t[i + 1])` and `names[v]` of a list,
-    which read the numbers that they take, and `row.tolist()`; also what a round computes of one row,
+    `t[i].item()` in loops that count `i`; `torch.ones(v)`, `torch.arange(t[i], t[i + 1])`, `x.topk(v)` and `names[v]`
+    of a list, which read the numbers that they take, and `row.tolist()`; also what a round computes of one row,
     `(row != 0).sum().item()`, which one reduction over an axis computes of all rows.
 
     ## Why is this slow
@@ -78,7 +80,11 @@ class ElementLoopOverTensor(Rule):
     code = "TL611"
     name = "element-loop-over-tensor"
     summary = "the elements of a tensor are read back one by one"
-    trigger = Call(*_NUMBERS, *_SIZED, _RANGE) | Method("item", "tolist") | Found(IndexReads)
+    trigger = (
+        Call(*_NUMBERS, *_SIZED, _RANGE, *(f"torch.{name}" for name in _PICKING))
+        | Method("item", "tolist", *_PICKING)
+        | Found(IndexReads)
+    )
     least = Frequency.UPDATE
     fixable = True
     examples = (
@@ -103,7 +109,7 @@ class ElementLoopOverTensor(Rule):
             return
         if of_ended_text(site, node):
             return
-        for element in _reads(site, node):
+        for element in (*_reads(site, node), *_picks(site, node)):
             loops = site.loops.around(element)
             found = _part_of(site, node, element) if loops and not loops[0].few else None
             if found is not None and (_is_number(site, node) or found[1].device is not Device.CPU):
@@ -158,6 +164,16 @@ def _reads(site: Site, call: cst.Call) -> Iterator[cst.BaseExpression]:
             yield inner
         case cst.Call(args=[cst.Arg(value=inner, keyword=None, star="")]) if name in _NUMBERS:
             yield inner
+
+
+def _picks(site: Site, call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """How many elements a call picks: ``v`` of ``x.topk(v)`` and of ``torch.topk(x, k=v)``."""
+    name = site.names.of(call.func) or ""
+    method = call.func.attr.value if not name and isinstance(call.func, cst.Attribute) else ""
+    keyword = _PICKING.get(method or name.removeprefix("torch."))
+    if keyword is not None:
+        count = site.calls.argument(call, 0 if method else 1, keyword)
+        yield from () if count is None else (count,)
 
 
 def _fix(site: Site, call: cst.Call, element: cst.BaseExpression, tensor: Value) -> Fix | None:
