@@ -1933,6 +1933,38 @@ def test_a_function_with_its_own_loop_of_updates_runs_once_per_iteration() -> No
     assert found == {"A": U, "B": E, "C": U, "D": E, "F": U, "G": E, "H": U, "J": U, "K": E}
 
 
+ADDED_UP = """
+def add_up(model, batch, optimizer):
+    f(batch)  # A
+    for token in batch:
+        loss = model(token).mean()
+        {inside}
+
+for batch in batches:
+    for part in batch:
+        add_up(model, part, optimizer)
+    loss = model(batch).mean()
+    {around}
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "around", "expected"),
+    [
+        ("loss.backward()", "optimizer.step()", U),
+        ("accelerator.backward(loss)", "optimizer.step()", U),
+        ("loss.backward(); optimizer.step()", "optimizer.step()", E),
+        ("loss.backward()", "loss.backward()", E),
+        ("loss.backward(); learn(loss)", "optimizer.step()", E),
+    ],
+)
+def test_a_function_that_only_adds_up_gradients_in_its_loop_is_a_part_of_an_update(
+    inside: str, around: str, expected: Frequency
+) -> None:
+    head = "import torch\n\ndef learn(loss):\n    loss.backward()\n"
+    assert Code(head + ADDED_UP.format(inside=inside, around=around)).frequency("# A") is expected
+
+
 CHOSEN = """
 def sample(obs, explore, noise=False, mode="mean", ratio=-1):
     if ratio > 0:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import takewhile
 
-from torchlint.facts.code.model import LOOPS, Scope
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts, names_in
 from torchlint.facts.hotness.around import around
@@ -31,6 +33,39 @@ def fitting(project: Project, loops: Mapping[ast.AST, set[str]], functions: Mapp
                 if _repeats(loop, scope) >= (2 if "update" in functions.get(scope, ()) else 1):
                     found.add(scope)
     return found
+
+
+def accumulating(
+    graph: CallGraph, found: Iterable[Scope], updates: Iterable[tuple[Scope, ast.Call]], functions: Container[Scope]
+) -> set[Scope]:
+    """Find the functions whose loops only add up gradients, for an optimizer that steps in loops around their calls.
+
+    ``for batch in batches: self.backward_of_each_token(batch)`` and then ``optimizer.step()``: such a function is a
+    part of one update. ``updates`` are backward passes and steps; ``functions`` have an update that is in no loop.
+    """
+    own: dict[Scope, list[ast.Call]] = {}
+    for scope, call in updates:
+        own.setdefault(scope, []).append(call)
+
+    def steps_around(where: FileFacts, node: ast.AST) -> bool:
+        home = where.scope_of(node).function
+        steps = [call for call in own.get(home, ()) if last_name(call.func) == "step"]
+        loops = {current for current in around(home, node) if isinstance(current, LOOPS)}
+        return any(loop in loops for step in steps for loop in around(home, step))
+
+    def only_adds_up(scope: Scope) -> bool:
+        calls = own.get(scope, ())
+        if not calls or any(last_name(call.func) != "backward" for call in calls):
+            return False
+        return not any(target in functions for call in scope.calls for target in graph.sure(call))
+
+    return {
+        scope
+        for scope in found
+        if only_adds_up(scope)
+        and (places := [place for place in graph.places(scope) if place[1] not in graph.weak])
+        and all(steps_around(where, node) for where, node in places)
+    }
 
 
 def awaited(scope: Scope, node: ast.AST) -> bool:

@@ -48,7 +48,7 @@ from torchlint.facts.hotness.exemptions import (
     starts_over,
     trial,
 )
-from torchlint.facts.hotness.fitting import fitting
+from torchlint.facts.hotness.fitting import accumulating, fitting
 from torchlint.facts.hotness.guards import Guards
 from torchlint.facts.hotness.iterations import demoted
 from torchlint.facts.hotness.phases import STEP, UPDATE
@@ -167,6 +167,9 @@ def _found_roots(
     for loop in list(loops_of_teams(project, graph, roots.loops)):
         roots.loops[loop] = {UPDATE}
     roots.fitting = fitting(project, roots.loops, roots.functions)
+    roots.fitting -= accumulating(
+        graph, roots.fitting, [each[:2] for each in found if each[2] == UPDATE], roots.functions
+    )
     roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
     _drive(project, graph, roots)
     rounds = find_rounds(project, graph, guards, roots.loops, roots.episodes)
