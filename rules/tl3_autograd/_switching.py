@@ -81,8 +81,9 @@ class Switching(Fact):
     def in_step(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a call runs on every step, and not only in an update for each of its few networks."""
         loop = enclosing_loop(facts, call, facts.scope_of(call).function)
-        over_parts = isinstance(loop, ast.For) and self.loops.is_few(facts, loop)
-        return not over_parts or self.heat.frequency(facts, loop) >= Frequency.STEP
+        if not isinstance(loop, ast.For) or not self.loops.is_few(facts, loop):
+            return True
+        return self.heat.frequency(facts, loop) >= Frequency.STEP
 
     def on_change(self, facts: FileFacts, call: ast.Call) -> bool:
         """Return whether a switch runs only where the mode is the other one: ``if not net.training: net.train()``."""
