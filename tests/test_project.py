@@ -53,6 +53,54 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"a.py": "from lib import Net\nshow(Net)", "lib/__init__.py": "from .net import Net", "lib/net.py": NET},
         "lib.net.Net",
     ),
+    "through a package, of a module that is named as what it holds": (
+        {
+            "a.py": "from lib import Net\nshow(Net)",
+            "lib/__init__.py": "from .Net import Net",
+            "lib/Net.py": NET,
+        },
+        "lib.Net.Net",
+    ),
+    "through a package in a folder, of a module that is named as what it holds": (
+        {
+            "src/a.py": "from lib import Net\nshow(Net)",
+            "src/lib/__init__.py": "from lib.Net import Net",
+            "src/lib/Net.py": NET,
+        },
+        "src.lib.Net.Net",
+    ),
+    "through a package that takes all of a module, which is named as a part of it": (
+        {
+            "a.py": "from lib import Net\nshow(Net)",
+            "lib/__init__.py": "from .Net import *",
+            "lib/Net.py": NET,
+        },
+        "lib.Net.Net",
+    ),
+    "from a module that is named as what it holds": (
+        {
+            "a.py": "from lib.Net import head\nshow(head)",
+            "lib/__init__.py": "from .Net import Net",
+            "lib/Net.py": NET,
+        },
+        "lib.Net.head",
+    ),
+    "beside a module that is named as what it holds": (
+        {
+            "lib/a.py": "from lib import Net\nclass Wide(Net):\n    pass\nshow(Net)",
+            "lib/__init__.py": "from .Net import Net\nfrom .a import Wide",
+            "lib/Net.py": NET,
+        },
+        "lib.Net.Net",
+    ),
+    "through a package that imports the module, which is named as what it holds": (
+        {
+            "a.py": "from lib import Net\nshow(Net.Net)",
+            "lib/__init__.py": "from . import Net",
+            "lib/Net.py": NET,
+        },
+        "lib.Net.Net",
+    ),
     "through two packages, under other names": (
         {
             "a.py": "import lib\nshow(lib.Best)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,8 @@ class Exports:
             if file is None:
                 continue
             rest = parts[cut:]
+            if not rest and self._is_covered(facts, file, parts):
+                continue  # to the package, which knows the name
             if not rest:
                 return file.module
             found = file.top.bindings.get(rest[0])
@@ -77,6 +79,22 @@ class Exports:
                 return ".".join([name, *rest[1:]])  # zeros = torch.zeros
             return ".".join([file.module, *rest])
         return dotted
+
+    def _is_covered(self, facts: FileFacts, file: FileFacts, parts: Sequence[str]) -> bool:
+        """Whether the package of a module gives the module's name to what it takes out of it, as Python sees it.
+
+        With ``from .sac import sac`` in the file of the package, ``from agents import sac`` imports no module.
+        """
+        *above, name = parts
+        package = self.project.module(facts, ".".join(above)) if above else None
+        if package is None or not package.package or file.module != f"{package.module}.{name}":
+            return False
+        if name not in package.top.bindings:
+            starred = any(self.project.module(package, base) is file for base in package.star_imports)
+            return starred and name in file.top.bindings
+        found = (each for each in self.project.lasting(package, name) if each.how is Bind.IMPORT)
+        froms = (each.target.rpartition(".") for each in found)
+        return any(last == name and self.project.module(package, base) is file for base, _, last in froms)
 
     def _leads(self, facts: FileFacts, base: str, name: str) -> bool:
         """Whether a name that a star import may give leads to what some file defines or imports.
