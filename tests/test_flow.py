@@ -223,6 +223,33 @@ CONTAINERS = {
         "d = {'loss': x.item()}\ne = {f'train/{k}': v for k, v in d.items()}\nprint(e)\ntable * e['weight']",
         {"LOGGED"},
     ),
+    "keys that a loop makes of those of another dict": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[f'{unit}_{k}'] = v\n"
+        "print(e['actor_loss'])\ntable * e['total_steps']",
+        {"LOGGED"},
+    ),
+    "keys that a loop takes over from another dict": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[k] = v\nprint(e['loss'])\ntable * e['steps']",
+        {"LOGGED"},
+    ),
+    "keys that a comprehension takes over": (
+        "d = {'loss': x.item()}\ne = {k: v for k, v in d.items() if k != 'a'}\nprint(e['loss'])\ntable * e['steps']",
+        {"LOGGED"},
+    ),
+    "keys that a loop adds something to": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e['train/' + k] = v\n"
+        "print(e['train/loss'])\ntable * e['train/steps']",
+        {"LOGGED"},
+    ),
+    "a key that stands for another one": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[names[k]] = v\ntable * e['steps']",
+        {"TENSOR"},
+    ),
+    "what a loop makes of items": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[f'{k}_mean'] = 2 * v\n    array * v\n"
+        "print(e['loss_mean'])",
+        {"LOGGED", "HOST"},
+    ),
     "put in when the function has returned": (
         "def f():\n    m = {}\n    for v in m.values():\n        table * v\n    return m\n"
         "m = f()\nm['loss'] = x.item()\nprint(m)",

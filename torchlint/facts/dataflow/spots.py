@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 import enum
 import sys
+from collections.abc import Sequence
 from dataclasses import field
 
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.tree import inserted
 from torchlint.late import dataclass
 
 Key = str | int | None
@@ -148,23 +150,32 @@ def iterated(path: tuple[Key, ...]) -> tuple[Key, ...] | None:
     return None if path and isinstance(path[0], str) else path[1:]
 
 
-def key_of(index: ast.expr) -> Key:
+def key_of(index: ast.expr, name: str = "", text: str = _REST) -> Key:
     """Return the key that a subscript spells out, ``None`` when it is neither a literal nor a text.
 
-    Of a text that is put together the beginning and the end, as far as they are literals: ``"train/" + name``,
-    ``f"{split}/loss"``.
+    Of a text that is put together the beginning and the end, as far as they are known: ``"train/" + key``,
+    ``f"{split}/loss"``. There ``text`` is what one name stands for, as ``"loss"`` in a loop that has it from a dict.
     """
+    if isinstance(index, ast.Name) and index.id == name:
+        return text
     if isinstance(index, ast.JoinedStr):
-        parts = [str(part.value) if isinstance(part, ast.Constant) else _REST for part in index.values]
-        if _REST not in parts:
-            return "".join(parts)
-        return parts[0].removesuffix(_REST) + _REST + parts[-1].removesuffix(_REST)
+        return _joined([_spelled(part, name, text) for part in index.values])
     if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add):
-        match index.left, index.right:
-            case ast.Constant(value=str() as begun), _:
-                return f"{begun}{_REST}"
-            case _, ast.Constant(value=str() as ended):
-                return f"{_REST}{ended}"
-        return None
+        parts = [_spelled(index.left, name, text), _spelled(index.right, name, text)]
+        return _joined(parts) if set(parts) != {_REST} else None
     literal = index.value if isinstance(index, ast.Constant) else None
     return literal if isinstance(literal, (str, int)) and not isinstance(literal, bool) else None
+
+
+def _spelled(part: ast.expr, name: str, text: str) -> str:
+    """The text of a part of a text: of a literal, or of a name that is known."""
+    plain = inserted(part)
+    if isinstance(plain, ast.Name) and plain.id == name:
+        return text
+    return part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else _REST
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """The beginning and the end of a text of several parts, or all of it where each part is known."""
+    begun, unknown, ended = "".join(parts).partition(_REST)
+    return begun + unknown + ended.rpartition(_REST)[2]

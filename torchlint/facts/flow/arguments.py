@@ -13,6 +13,7 @@ from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.relaying import handed_on
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
+from torchlint.facts.flow.renaming import renamed_items
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, function_names, method_names
@@ -268,7 +269,9 @@ class CallContexts:
         """
         path = spot.path
         found: tuple[Key, ...] | None = None
-        if method == "items":
+        if method == "items" and (renamed := renamed_items(self.ground, spot, call)) is not None:
+            yield from renamed
+        elif method == "items":
             found = (None, 1, *path[1:])
         elif method == "values":
             found = (None, *path[1:])
