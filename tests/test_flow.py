@@ -241,6 +241,31 @@ CONTAINERS = {
         "print(e['train/loss'])\ntable * e['train/steps']",
         {"LOGGED"},
     ),
+    "keys of what a loop computes of another dict": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[f'mean_{k}'] = float(v) / 2\n"
+        "print(e['mean_loss'])\ntable * e['mean_steps']",
+        {"LOGGED"},
+    ),
+    "keys of sums": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[k] = e.get(k, 0.0) + v\n"
+        "print(e['loss'])\ntable * e['steps']",
+        {"LOGGED"},
+    ),
+    "keys of sums in a dict of dicts": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[unit][k] += v\n"
+        "for own in e.values():\n    print(own['loss'])\n    table * own['steps']",
+        {"LOGGED"},
+    ),
+    "keys by which elements are taken": (
+        "d = {'loss': x.item()}\ne = {}\nfor k in d:\n    e['train/' + k] = d[k]\n"
+        "print(e['train/loss'])\ntable * e['train/steps']",
+        {"LOGGED"},
+    ),
+    "a key that is another one in the next expression": (
+        "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    last = v\nfor k in names:\n    e[k] = last\n"
+        "table * e['steps']",
+        {"TENSOR"},
+    ),
     "a key that stands for another one": (
         "d = {'loss': x.item()}\ne = {}\nfor k, v in d.items():\n    e[names[k]] = v\ntable * e['steps']",
         {"TENSOR"},

@@ -62,6 +62,8 @@ class Spot:
         quiet: autograd is off in all that these calls run.
         label: how the value came here from the spot before; two spots that differ in nothing else are one.
         past: the function of the expression had returned when the value was put into what it gave.
+        named: the name that a loop gives to a key, and the key under which the value was, as long as one expression
+            holds both.
     """
 
     facts: FileFacts
@@ -71,6 +73,7 @@ class Spot:
     put: bool = False
     quiet: bool = False
     past: bool = False
+    named: tuple[str, str] | None = None
     label: Label = field(default=Label.COPY, compare=False)
 
     def __hash__(self) -> int:
@@ -79,15 +82,16 @@ class Spot:
 
     def at(self, node: ast.expr, *path: Key, label: Label = Label.OPERAND) -> Spot:
         """Return the value in another expression of the same function."""
-        return Spot(self.facts, node, path, self.calls, quiet=self.quiet, label=label)
+        return Spot(self.facts, node, path, self.calls, quiet=self.quiet, named=self.named, label=label)
 
     def same(self, node: ast.expr, label: Label = Label.COPY) -> Spot:
         """Return another expression that has the same value."""
-        return Spot(self.facts, node, self.path, self.calls, quiet=self.quiet, label=label)
+        return Spot(self.facts, node, self.path, self.calls, quiet=self.quiet, named=self.named, label=label)
 
     def inside(self, node: ast.expr, *path: Key) -> Spot:
         """Return the value put into what an expression names."""
-        return Spot(self.facts, node, path, self.calls, put=True, quiet=self.quiet, past=self.past, label=Label.STORE)
+        named = self.named
+        return Spot(self.facts, node, path, self.calls, True, self.quiet, self.past, named, label=Label.STORE)
 
     def elsewhere(self, facts: FileFacts, node: ast.expr, label: Label = Label.FIELD) -> Spot:
         """Return the same value in an expression of any function, with an empty call string."""

@@ -13,7 +13,7 @@ from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.relaying import handed_on
 from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
-from torchlint.facts.flow.renaming import renamed_items
+from torchlint.facts.flow.renaming import items_taken
 from torchlint.facts.flow.store import Ground
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, function_names, method_names
@@ -68,7 +68,7 @@ class CallContexts:
                 yield spot.at(call, position, *spot.path)
                 return
             if name == "builtins.getattr" and place == 0 and spot.path:
-                key = self.ground.key(spot.facts, call.args[1]) if len(call.args) > 1 else None
+                key = self.ground.key(spot, call.args[1]) if len(call.args) > 1 else None
                 yield from self._taken(spot, call, key)
                 return
             if (handed := handed_on(name, call)) is not None and spot.node is handed:
@@ -257,7 +257,7 @@ class CallContexts:
             reads = spot.same(call)
             if name != "setdefault":
                 return iter((reads,))
-            return iter((reads, spot.inside(base, self.ground.key(spot.facts, call.args[0]), *spot.path)))
+            return iter((reads, spot.inside(base, self.ground.key(spot, call.args[0]), *spot.path)))
         return iter((self.carrier.index(spot),)) if known and name in ("remove", "index", "count", "discard") else None
 
     # methods of containers that hold the value ------------------------------------------------------------------------
@@ -269,14 +269,16 @@ class CallContexts:
         """
         path = spot.path
         found: tuple[Key, ...] | None = None
-        if method == "items" and (renamed := renamed_items(self.ground, spot, call)) is not None:
-            yield from renamed
+        if method == "items" and (taken := items_taken(self.ground, spot, call)) is not None:
+            yield from taken
         elif method == "items":
             found = (None, 1, *path[1:])
         elif method == "values":
             found = (None, *path[1:])
+        elif method in ("get", "pop", "setdefault") and call.args:
+            yield from self.ground.taken(spot, call, call.args[0])
         elif method in ("get", "pop", "setdefault"):
-            found = picked(path, self.ground.key(spot.facts, call.args[0]) if call.args else None)
+            found = picked(path, None)
         elif method in ("popleft", "__getitem__"):
             found = iterated(path)
         elif method == "popitem":

@@ -206,9 +206,7 @@ class _Steps:
             if path is not None:
                 yield replace(spot.same(node), path=path)
         else:
-            path = picked(spot.path, self.ground.key(spot.facts, node.slice))
-            if path is not None:
-                yield replace(spot.same(node), path=path)
+            yield from self.ground.taken(spot, node, node.slice)
 
     def _slice(self, spot: Spot, _parent: ast.AST) -> Next:
         return iter((self.carrier.index(spot),))
@@ -273,7 +271,7 @@ class _Steps:
         assert isinstance(parent, ast.Dict)
         for key, value in zip(parent.keys, parent.values, strict=True):
             if value is spot.node:
-                put = self.ground.key(spot.facts, key) if key is not None else None
+                put = self.ground.key(spot, key) if key is not None else None
                 yield spot.same(parent) if key is None else spot.at(parent, put, *spot.path, label=Label.ITEM)
             elif key is spot.node:
                 yield self.carrier.index(spot)
@@ -285,7 +283,7 @@ class _Steps:
     def _dict_comprehension(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.DictComp)
         if parent.value is spot.node:
-            yield spot.at(parent, self.ground.key(spot.facts, parent.key), *spot.path, label=Label.ELEMENT)
+            yield spot.at(parent, self.ground.key(spot, parent.key), *spot.path, label=Label.ELEMENT)
         else:
             yield self.carrier.index(spot)
 

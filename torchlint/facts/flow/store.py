@@ -16,7 +16,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import forms_of
 from torchlint.facts.dataflow.literals import Texts
-from torchlint.facts.dataflow.spots import Key, Label, Spot, key_of, picked
+from torchlint.facts.dataflow.spots import INSIDE, Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.values.join import CALLABLE
 from torchlint.facts.values.operators import gathers
@@ -54,10 +54,28 @@ class Ground:
 
     # names, attributes, elements ------------------------------------------------------------------------------------
 
-    def key(self, facts: FileFacts, index: ast.expr) -> Key:
-        """Return the key that a subscript means: a literal, a name of one text (``LOSS = "loss"``), or some text."""
-        texts = self.texts.of(facts, index) if isinstance(index, ast.Name) else frozenset[str]()
+    def key(self, spot: Spot, index: ast.expr) -> Key:
+        """Return the key that a subscript means: a literal, a name of one text (``LOSS = "loss"``), or some text.
+
+        Beside a value that a loop takes from a dict, the name of the key stands for the one that the value had there.
+        """
+        if spot.named is not None and (key := key_of(index, *spot.named)) is not None:
+            return key
+        texts = self.texts.of(spot.facts, index) if isinstance(index, ast.Name) else frozenset[str]()
         return next(iter(texts)) if len(texts) == 1 else key_of(index)
+
+    def taken(self, spot: Spot, node: ast.expr, index: ast.expr) -> Next:
+        """Yield the expression that takes an element out of what holds the value, if that is the value or holds it.
+
+        ``rows[name]`` is the value where ``name`` stands for its key, so it does in all of that expression.
+        """
+        key = self.key(spot, index)
+        path = picked(spot.path, key)
+        if path is not None:
+            own = spot.path[0]
+            stands = key is None and isinstance(index, ast.Name) and isinstance(own, str) and own != INSIDE
+            named = (index.id, own) if stands else spot.named
+            yield replace(spot.same(node), path=path, named=named)
 
     def is_dict(self, spot: Spot) -> bool:
         """Return whether what holds the value is a dict, so that iteration gives its keys."""
@@ -75,7 +93,7 @@ class Ground:
             if stored is not None:
                 yield from stored
             else:
-                key = None if isinstance(target.slice, ast.Slice) else self.key(spot.facts, target.slice)
+                key = None if isinstance(target.slice, ast.Slice) else self.key(spot, target.slice)
                 rest = spot.path[1:] if isinstance(target.slice, ast.Slice) else spot.path
                 yield spot.inside(target.value, key, *rest)
         elif isinstance(target, ast.Starred):
@@ -92,7 +110,7 @@ class Ground:
         """The value where a name is read; in another function it may have come through other calls."""
         here = spot.facts.scope_of(target).function
         there = spot.facts.scope_of(read).function
-        return spot.same(read) if here is there else spot.elsewhere(spot.facts, read, Label.COPY)
+        return replace(spot.same(read), named=None) if here is there else spot.elsewhere(spot.facts, read, Label.COPY)
 
     def kept(self, spot: Spot, node: ast.Attribute) -> Next:
         """Yield the reads of the attribute that keeps the value."""
@@ -146,7 +164,7 @@ class Ground:
         elif isinstance(node, ast.Attribute):
             yield from self._put_attribute(spot, node)
         elif isinstance(node, ast.Subscript):
-            key = None if isinstance(node.slice, ast.Slice) else self.key(spot.facts, node.slice)
+            key = None if isinstance(node.slice, ast.Slice) else self.key(spot, node.slice)
             yield spot.inside(node.value, key, *spot.path)
         elif isinstance(node, ast.Call):
             yield from self._put_call(spot, node)
@@ -162,6 +180,7 @@ class Ground:
 
     def _put_name(self, spot: Spot, node: ast.Name) -> Next:
         bindings = self.project.reaching(spot.facts, node).bindings
+        spot = replace(spot, named=None)
         if not bindings:
             yield Use.COLLECTED
         seen: set[ast.Name] = {node}
@@ -240,7 +259,7 @@ class Ground:
         func = node.func
         if isinstance(func, ast.Attribute):
             if func.attr in ("get", "setdefault", "pop") and node.args:
-                yield spot.inside(func.value, self.key(spot.facts, node.args[0]), *spot.path)
+                yield spot.inside(func.value, self.key(spot, node.args[0]), *spot.path)
                 return
             if func.attr == "copy" and not node.args:
                 return
