@@ -10,7 +10,7 @@ from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import contents, join, list_of, tuple_of
-from torchlint.facts.values.operators import listed
+from torchlint.facts.values.operators import listed, unpack
 from torchlint.models import Word
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -84,7 +84,8 @@ def _is_record(ask: Ask, facts: FileFacts, node: ast.List | ast.Set) -> bool:
 def unpacked(ask: Ask, facts: FileFacts, binding: Binding, value: Value | None) -> Value | None:
     """Return what a statement takes apart; of a call of unknown value only tuples of as many parts as it takes.
 
-    A function that may return two values or three returns three to ``a, b, c = f()``: with two it would raise. A list
+    A function that may return two values or three returns three to ``a, b, c = f()``: with two it would raise. Of two
+    networks, one of which gives a pair and one a tensor, each part is one of the pair or a part of the tensor. A list
     that a call gives, of which no more is known, holds what the annotation of the name promises.
     """
     if value is not None and value.kind is Kind.LIST and binding.annotation is not None:
@@ -99,11 +100,20 @@ def unpacked(ask: Ask, facts: FileFacts, binding: Binding, value: Value | None) 
             plain = all(keeps_result(ask.project, each) and not each.yields for each in functions)
             if plain and 0 < len(fitting) < len(given):
                 return join(ask.value(file, node) for file, node in fitting)
+            if plain and len(functions) > 1 and given and not any(isinstance(part, ast.Starred) for part in parts):
+                return _by_parts([ask.value(file, node) for file, node in given], len(parts))
     return value
 
 
+def _by_parts(values: Sequence[Value | None], count: int) -> Value | None:
+    """The tuple of what is known of each part, whichever of some values is taken apart."""
+    known = [value for value in values if value is not None]
+    parts = [join(unpack(value, place) for value in known) for place in range(count)]
+    return tuple_of(*(part or UNKNOWN for part in parts)) if known else None
+
+
 def _functions(ask: Ask, facts: FileFacts, call: ast.Call) -> Sequence[Scope]:
-    """The functions of the project that a call of one, of a method or of a module means."""
+    """The functions of the project that a call of one, of a method or of a module means; none if some are others'."""
     project = ask.project
     named = project.functions.get(project.qualified(facts, call.func) or "")
     if named is not None:
@@ -113,10 +123,11 @@ def _functions(ask: Ask, facts: FileFacts, call: ast.Call) -> Sequence[Scope]:
         names = source.name.split("|") if source.kind in _OBJECTS else []
         own = [each for cls in names for each in project.implementations(cls, call.func.attr)]
         if own:
-            return own
+            return own if all(project.implementations(cls, call.func.attr) for cls in names) else []
     callee = ask.known(facts, call.func)
     names = callee.name.split("|") if callee.kind is Kind.MODULE else []
-    return [each for cls in names for each in project.called(cls, module=True)]
+    called = [project.called(cls, module=True) for cls in names]
+    return [each for own in called for each in own] if all(called) else []
 
 
 def _may_fill(node: ast.expr, parts: Sequence[ast.expr]) -> bool:
