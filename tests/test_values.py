@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+from textwrap import indent
 
 import pytest
 from projects import Code
@@ -83,6 +84,9 @@ EXPRESSIONS = {
     "torch.zeros(3, device=torch.device('cpu'))": "tensor float32 cpu rank 1",
     "torch.arange(3)": "tensor int64 cpu rank 1",
     "torch.arange(3.0)": "tensor cpu rank 1",
+    "torch.bincount(torch.arange(3))": "tensor int64 cpu rank 1",
+    "torch.bincount(torch.arange(3, device='cuda'), minlength=4)": "tensor int64 cuda rank 1",
+    "torch.bincount(given)": "tensor int64",
     "torch.tensor(1)": "tensor int64 cpu rank 0",
     "torch.tensor(1.0)": "tensor float32 cpu rank 0",
     "torch.tensor(x)": "tensor cpu",
@@ -1211,6 +1215,47 @@ net = Net()
 )
 def test_a_call_gives_as_many_parts_as_it_is_taken_apart_into(code: str, expected: str) -> None:
     assert shown(TAKEN_APART.format(code=code)) == expected
+
+
+TWINS = """
+class One(nn.Module):
+    def forward(self, x):
+        return torch.stack([x, x])
+class Two(nn.Module):
+    def forward(self, x):
+        return torch.relu(x), 3
+class Agent:
+    def __init__(self, critic: One | Two):
+        self.critic = critic
+    def update(self, x):
+{code}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("a, b = self.critic(x)\nshow(a)", "tensor"),
+        ("a, b = self.critic(x)\nshow(b)", "unknown"),
+        ("a, *b = self.critic(x)\nshow(a)", "unknown"),
+        ("show(self.critic(x))", "unknown"),
+    ],
+)
+def test_a_part_of_what_one_of_two_networks_gives(code: str, expected: str) -> None:
+    assert shown(TWINS.format(code=indent(code, " " * 8))) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("torch.minimum(x, y)\n    show(y)", "tensor"),
+        ("torch.max(x)\n    show(x)", "tensor"),
+        ("torch.max(x, y)\n    show(y)", "unknown"),
+        ("torch.add(x, y)\n    show(y)", "unknown"),
+    ],
+)
+def test_what_a_function_of_two_tensors_takes_is_one(code: str, expected: str) -> None:
+    assert shown(f"def f(x, y):\n    {code}\n") == expected
 
 
 ANSWERING = """

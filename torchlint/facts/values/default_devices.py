@@ -16,8 +16,8 @@ _SETTING = frozenset({"torch.set_default_device", "torch.set_default_tensor_type
 # A file without any of these sets none.
 _WORDS = tuple(name.removeprefix("torch").encode() for name in _SETTING)
 _MAKING = ("arange", "convert", "create", "integers")
-# These stay where their data lie.
-_KEEPING = frozenset({"bincount", "from_numpy"})
+# It stays where its data lie.
+_KEEPING = "from_numpy"
 
 
 @dataclass(eq=False, slots=True)
@@ -90,6 +90,6 @@ def _names_host(text: str) -> bool:
 
 def _takes_default(name: str) -> bool:
     module, _, last = name.rpartition(".")
-    if module != "torch" or last in _KEEPING:
+    if module != "torch" or last == _KEEPING:
         return False
     return last == "Tensor" or rules("torch").get(last) in _MAKING

@@ -106,14 +106,16 @@ class Needed:
     def _taken(self, facts: FileFacts, call: ast.Call) -> Iterator[ast.expr]:
         """What a call takes that must be a tensor: the first argument of a function, the object of a method.
 
-        A loss takes nothing else as its second argument, too, whatever runs backward takes a loss, and ``gather`` an
-        index.
+        A loss takes nothing else as its second argument, too, as ``minimum`` does; whatever runs backward takes a loss,
+        and ``gather`` an index.
         """
         name = self.project.qualified(facts, call.func) or ""
         yield from _index_of(call, name)
         if name.startswith("torch."):
             if call.args and takes_tensor(name):
-                yield from call.args[: 2 if name.rpartition(".")[2] in table()["functional"]["loss"] else 1]
+                last = name.rpartition(".")[2]
+                pair = last in table()["functional"]["loss"] or last in table()["needed"]["both"]
+                yield from call.args[: 2 if pair else 1]
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
             if call.func.attr != "backward" or not call.args:
                 yield call.func.value
@@ -244,7 +246,8 @@ def takes_tensor(name: str) -> bool:
         return last in needed["distributed"]
     if f"{module}." == _FUNCTIONAL:
         return any(last in group for group in table()["functional"].values())
-    groups = (table()["torch"]["like"], *(table()["operations"][group] for group in needed["groups"]))
+    groups = (table()["torch"]["like"], needed["both"], needed["first"])
+    groups += tuple(table()["operations"][group] for group in needed["groups"])
     return module == "torch" and any(last in group for group in groups)
 
 
