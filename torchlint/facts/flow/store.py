@@ -71,11 +71,13 @@ class Ground:
         """
         key = self.key(spot, index)
         path = picked(spot.path, key)
-        if path is not None:
-            own = spot.path[0]
-            stands = key is None and isinstance(index, ast.Name) and isinstance(own, str) and own != INSIDE
-            named = (index.id, own) if stands else spot.named
-            yield replace(spot.same(node), path=path, named=named)
+        if path is None:
+            return
+        found = replace(spot.same(node), path=path)
+        own = spot.path[0]
+        if key is None and isinstance(index, ast.Name) and isinstance(own, str) and own != INSIDE:
+            found = replace(found, named=(index.id, own))
+        yield found
 
     def is_dict(self, spot: Spot) -> bool:
         """Return whether what holds the value is a dict, so that iteration gives its keys."""
