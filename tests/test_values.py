@@ -1250,6 +1250,10 @@ def test_a_part_of_what_one_of_two_networks_gives(code: str, expected: str) -> N
     [
         ("torch.minimum(x, y)\n    show(y)", "tensor"),
         ("torch.max(x)\n    show(x)", "tensor"),
+        ("torch.nn.functional.cross_entropy(x.view(-1, 3), y.reshape(-1))\n    show(x)", "tensor"),
+        ("torch.nn.functional.cross_entropy(x.view(-1, 3), y.reshape(-1))\n    show(y)", "tensor"),
+        ("torch.sort(np.squeeze(x))\n    show(np)", "imported module numpy"),
+        ("torch.sort(other.squeeze(x))\n    show(x)", "unknown"),
         ("torch.max(x, y)\n    show(y)", "unknown"),
         ("torch.add(x, y)\n    show(y)", "unknown"),
     ],

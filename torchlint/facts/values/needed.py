@@ -12,7 +12,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name, mentions_of
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import forms_of, names_in, walk
+from torchlint.facts.code.tree import forms_of, names_in, receiver_of, walk
 from torchlint.facts.values.signatures import table
 from torchlint.late import dataclass
 from torchlint.models import last_names, method_names
@@ -21,6 +21,7 @@ from torchlint.rule import Kind, Value
 _FUNCTIONAL = "torch.nn.functional."
 _SEQUENCES = {"tuple": Value(Kind.TUPLE), "list": Value(Kind.LIST)}
 _NORMS = last_names(norm=True)
+_SHAPING = method_names("torch.Tensor torch", shapes=True)
 _DEEPEST = 2
 # Methods without an argument: those of other libraries, ``math.isfinite``, are functions.
 _CHECKS = method_names(tests=("finite", "nonfinite"))
@@ -115,7 +116,7 @@ class Needed:
             if call.args and takes_tensor(name):
                 last = name.rpartition(".")[2]
                 pair = last in table()["functional"]["loss"] or last in table()["needed"]["both"]
-                yield from call.args[: 2 if pair else 1]
+                yield from (self._reshaped(facts, node) for node in call.args[: 2 if pair else 1])
         elif isinstance(call.func, ast.Attribute) and call.func.attr in table()["needed"]["methods"]:
             if call.func.attr != "backward" or not call.args:
                 yield call.func.value
@@ -127,6 +128,11 @@ class Needed:
             yield from call.args[:1]
         elif isinstance(call.func, ast.Attribute) and not name and call.func.attr in _CHECKS:
             yield from () if call.args or call.keywords else (call.func.value,)
+
+    def _reshaped(self, facts: FileFacts, node: ast.expr) -> ast.expr:
+        """What has another shape where it is given, ``x`` of ``x.view(-1, n)``: no array comes of it, so it is none."""
+        whole = receiver_of(node, _SHAPING.all)
+        return node if self.project.qualified(facts, whole) is not None else whole  # ``np.squeeze(x)`` says nothing
 
     def _placed(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.Name]:
         """The name of what a tensor is made beside, ``device=x.device``, where the function counts its axes, too.
