@@ -30,6 +30,8 @@ _PLACES = frozenset({Kind.DEVICE, Kind.TENSOR})
 _ACCELERATORS = frozenset({Device.CUDA, Device.EITHER})
 _MERGING = frozenset({"update", "setdefault"})
 _PATTERNS = function_names("torch", makes="pattern")
+# Functions that give a tensor on: as it is, or what an array holds.
+_PASSING = HANDING | function_names("torch", makes=("array", "data"))
 FILLING = frozenset({"fill_", "zero_"})
 """Methods that fill a tensor with one number."""
 REPEATING = method_names("torch.Tensor", elements="repeated")
@@ -69,6 +71,7 @@ def _is_placement(value: Value) -> bool:
 class Movers(Fact):
     """Answers which functions give their first argument back moved: ``def cuda(x): return x.cuda() if gpu else x``."""
 
+    project: Project
     graph: CallGraph
     _found: dict[Scope, bool] = field(default_factory=dict)
 
@@ -80,23 +83,32 @@ class Movers(Fact):
     def _only_moves(self, function: Scope) -> bool:
         found = self._found.get(function)
         if found is None:
-            found = self._found[function] = _moves(function)
+            found = self._found[function] = self._moves(function)
         return found
 
+    def _moves(self, function: Scope) -> bool:
+        """Whether a function binds nothing but its first parameter, returns it, and moves it on the way."""
+        given = function.positional[bool(function.self_name) :]
+        if not given or function.yields or not function.results:
+            return False
+        bound = {stmt.value: stmt.targets for stmt in walk(function.node) if isinstance(stmt, ast.Assign)}
+        targets = [target for each in bound.values() for target in each]
+        if any(not isinstance(target, ast.Name) or target.id != given[0] for target in targets):
+            return False
+        forms = [form for node in (*function.results, *bound) for form in forms_of(node) or (node,)]
+        stems = [self._stem(function.file, form) for form in forms]
+        moved = any(form is not stem and _is_moved(form) for form, stem in zip(forms, stems, strict=True))
+        return moved and all(isinstance(stem, ast.Name) and stem.id == given[0] for stem in stems)
 
-def _moves(function: Scope) -> bool:
-    """Whether a function binds nothing but its first parameter, returns it, and moves it on the way."""
-    given = function.positional[bool(function.self_name) :]
-    if not given or function.yields or not function.results:
-        return False
-    bound = {stmt.value: stmt.targets for stmt in walk(function.node) if isinstance(stmt, ast.Assign)}
-    targets = [target for each in bound.values() for target in each]
-    if any(not isinstance(target, ast.Name) or target.id != given[0] for target in targets):
-        return False
-    forms = [form for node in (*function.results, *bound) for form in forms_of(node) or (node,)]
-    stems = [receiver_of(form, _KEEPING) for form in forms]
-    moved = any(form is not stem and _is_moved(form) for form, stem in zip(forms, stems, strict=True))
-    return moved and all(isinstance(stem, ast.Name) and stem.id == given[0] for stem in stems)
+    def _stem(self, facts: FileFacts, node: ast.expr) -> ast.expr:
+        """What is moved, cast or handed on: ``x`` of ``Variable(torch.from_numpy(x)).cuda()``."""
+        while True:
+            node = receiver_of(node, _KEEPING)
+            if not isinstance(node, ast.Call) or not node.args:
+                return node
+            if self.project.qualified(facts, node.func) not in _PASSING:
+                return node
+            node = node.args[0]
 
 
 def _is_moved(node: ast.expr) -> bool:
