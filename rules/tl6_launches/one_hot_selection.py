@@ -9,7 +9,7 @@ from torchlint import cst
 from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import call_of, expression
 
-from ._one_hot_selection import handed_on
+from ._one_hot_selection import handed_on, picks_by_table
 
 _ONE_HOT = "torch.nn.functional.one_hot"
 _CASTS = frozenset({"float", "to", "type_as", "type", "double", "half", "bool", "detach"})
@@ -57,8 +57,9 @@ class OneHotSelection(Rule):
     """One value of each row is selected by a product with a one-hot tensor.
 
     ## What it does
-    Finds products of values with `F.one_hot(...)` that are summed over the dimension of the table at once, in hot code,
-    and linear layers whose whole input is such a table.
+    Finds products of values with `F.one_hot(...)` that are summed over the dimension of the table, in hot code, and
+    linear layers whose whole input is such a table. Rows of a unit matrix (`torch.eye(n)[index]`) and zeros into which
+    ones are scattered (`table.scatter_(1, index.unsqueeze(1), 1)`) are such tables, too, where they are multiplied.
 
     ## Why is this slow
     The table has as many numbers as there are values, most of them zeros; it is filled, cast, multiplied and summed.
@@ -120,15 +121,17 @@ class OneHotSelection(Rule):
             if layer is not None:
                 yield Report(layer, _EMBEDDED, level=Level.NOTE)
             return
-        product, dim, kept = _summed(site, call)
-        if product is None or dim is None:
+        whole, dim, kept = _summed(site, call)
+        if whole is None or dim is None:
             return
-        for values, table in ((product.left, product.right), (product.right, product.left)):
+        for values, table in _operands(whole):
             picks = _is_table(site, table) and not _is_table(site, values) and _is_last(site, values, dim)
             if picks and not handed_on(site, _bare(table)):
                 fix = None if kept or site.compiling.scripted() else _fix(site, call, values, table, dim)
                 yield Report(call, _PICKED, fix)
                 return
+        if picks_by_table(site, whole, dim):
+            yield Report(call, _PICKED)
 
 
 def _layer(site: Site, call: cst.Call) -> cst.Call | None:
@@ -143,15 +146,22 @@ def _layer(site: Site, call: cst.Call) -> cst.Call | None:
     return layer if site.values.of(layer.func).name == "torch.nn.Linear" else None
 
 
-def _summed(site: Site, call: cst.Call) -> tuple[cst.BinaryOperation | None, int | None, bool]:
-    """The product that is summed, over which dimension, and whether more is asked for than the sum."""
+def _operands(whole: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """The operands of a product, in both orders."""
+    if isinstance(whole, cst.BinaryOperation) and isinstance(whole.operator, cst.Multiply):
+        yield whole.left, whole.right
+        yield whole.right, whole.left
+
+
+def _summed(site: Site, call: cst.Call) -> tuple[cst.BaseExpression | None, int | None, bool]:
+    """What is summed, over which dimension, and whether more is asked for than the sum."""
     args: Sequence[cst.Arg] = call.args
     if site.names.of(call.func) == "torch.sum":
         whole, args = (args[0].value if args and args[0].keyword is None else None), args[1:]
     else:
         whole = call.func.value if isinstance(call.func, cst.Attribute) else None
     dims = [arg for arg in args if arg.keyword is None or arg.keyword.value in ("dim", "axis")]
-    if not isinstance(whole, cst.BinaryOperation) or not isinstance(whole.operator, cst.Multiply) or not dims:
+    if whole is None or not dims:
         return None, None, False
     literal = site.values.of(dims[0].value).literal
     return whole, literal if type(literal) is int else None, len(args) > 1
