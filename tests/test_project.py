@@ -10,7 +10,7 @@ from linting import lint
 from projects import Code
 
 from torchlint.facts.code.exporting import exported
-from torchlint.facts.code.linking import module_name
+from torchlint.facts.code.linking import connected, module_name
 
 NET = "class Net:\n    def forward(self):\n        return 1\n\ndef head():\n    return 2\n"
 
@@ -188,6 +188,23 @@ IMPORTS: dict[str, tuple[Mapping[str, str], str | None]] = {
         },
         "train.Scorer.Scorer",
     ),
+    "what a package of the root has and the module of that name beside the file has not": (
+        {
+            "agent/a.py": "from utils import Net\nshow(Net)",
+            "agent/utils.py": "x = 1",
+            "utils/__init__.py": "from .net import *",
+            "utils/net.py": NET,
+        },
+        "utils.net.Net",
+    ),
+    "what neither a module beside the file nor one of the root of that name has": (
+        {
+            "agent/a.py": "from utils import Net\nshow(Net)",
+            "agent/utils.py": "x = 1",
+            "utils/__init__.py": "y = 1",
+        },
+        "agent.utils.Net",
+    ),
     "a library": ({"a.py": "import torch.nn as nn\nshow(nn.Linear)"}, "torch.nn.Linear"),
     "a library's submodule": ({"a.py": "import torch.nn\nshow(torch.zeros)"}, "torch.zeros"),
     "a library's function": (
@@ -357,6 +374,11 @@ class Mixed(Behind, Callable):
 def test_what_stands_behind_modules_among_the_bases_is_not_what_a_call_runs(cls: str, called: list[str]) -> None:
     project = Code({"main.py": CALLED}).project
     assert [scope.dotted for scope in project.called(f"main.{cls}", module=True)] == called
+
+
+def test_a_module_beside_a_file_and_a_package_of_the_root_of_its_name_are_both_connected_with_it() -> None:
+    imports = {"agent/a.py": ["utils"], "agent/utils.py": [], "utils/__init__.py": [], "other.py": []}
+    assert frozenset({"agent/a.py", "agent/utils.py", "utils/__init__.py"}) in connected(imports)
 
 
 def test_files_are_grouped_by_imports_in_either_direction() -> None:

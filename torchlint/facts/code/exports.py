@@ -58,6 +58,8 @@ class Exports:
                 passed = (*through, file.path)
                 given = {base: self._follow(file, f"{base}.{rest[0]}", depth + 1, folder, passed) for base in starred}
                 ours = [name for base, name in given.items() if self._leads(file, base, name)]
+                if not ours and cut == 1 and (other := self._above(file, parts, depth, passed)):
+                    return other
                 if not ours and self.project.names.is_inner(file, parts[:cut]):
                     return dotted  # of a library: ``megatron.core`` beside a folder ``megatron`` without a ``core``
                 return ".".join([self._fitting(folder, ours)[0] if ours else f"{file.module}.{rest[0]}", *rest[1:]])
@@ -95,6 +97,17 @@ class Exports:
         found = (each for each in self.project.lasting(package, name) if each.how is Bind.IMPORT)
         froms = (each.target.rpartition(".") for each in found)
         return any(last == name and self.project.module(package, base) is file for base, _, last in froms)
+
+    def _above(self, beside: FileFacts, parts: Sequence[str], depth: int, passed: Collection[str]) -> str | None:
+        """What the module of the root gives under a name that the one beside the code, of the same name, does not have.
+
+        Where programs start at the root, folders without an ``__init__`` are packages, and ``utils`` is never beside.
+        """
+        file = self.project.modules.get(parts[0])
+        if file is None or file is beside or depth >= _DEEPEST:
+            return None
+        name = self._follow(file, ".".join(parts), depth + 1, file.path.rpartition("/")[0], passed)
+        return name if any(self._defines(".".join(name.split(".")[:end])) for end in (None, -1)) else None
 
     def _leads(self, facts: FileFacts, base: str, name: str) -> bool:
         """Whether a name that a star import may give leads to what some file defines or imports.

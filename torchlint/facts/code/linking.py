@@ -114,7 +114,10 @@ class Modules(Generic[_File]):
             parents = ((name.rpartition(".")[0], file) for name, file in self.by_name.items())
             return [file for parent, file in parents if parent == package or parent.endswith(f".{package}")]
         found = self.imported(path, dotted)
-        return [found] if found is not None else []
+        if found is None:
+            return []
+        top = self.by_name.get(dotted)  # a package of the root that a module beside the file has the name of
+        return [found, top] if top is not None and top.path.endswith("/__init__.py") else [found]
 
     def _find(self, path: str, dotted: str) -> _File | None:
         exact = self.by_name.get(dotted)
