@@ -1054,6 +1054,27 @@ def test_classes(text: str, expected: str) -> None:
     assert shown(text) == expected
 
 
+SET_BEFORE = {
+    "set just before": ("self.x = torch.ones(2)\n{}show(self.x)", "tensor float32 cpu rank 1"),
+    "set before a branch": ("self.x = torch.ones(2)\n{}if flag:\n{}    show(self.x)", "tensor float32 cpu rank 1"),
+    "set in a branch": ("if flag:\n{}    self.x = torch.ones(2)\n{}show(self.x)", "unknown"),
+    "set again in a branch": ("self.x = torch.ones(2)\n{}if flag:\n{}    self.x = y\n{}show(self.x)", "unknown"),
+    "perhaps set by a method": ("self.x = torch.ones(2)\n{}self.change()\n{}show(self.x)", "unknown"),
+    "set in a round before": (
+        "self.x = torch.ones(2)\n{}for y in ys:\n{}    show(self.x)\n{}    self.x = y",
+        "unknown",
+    ),
+    "read later": ("self.x = torch.ones(2)\n{}def g():\n{}    show(self.x)", "unknown"),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), SET_BEFORE.values(), ids=SET_BEFORE)
+def test_an_attribute_is_what_it_was_set_to_just_before(body: str, expected: str) -> None:
+    head = "class A:\n    def __init__(self, x):\n        self.x = x\n"
+    body = body.replace("{}", " " * 8)
+    assert shown(f"{head}    def f(self, flag, y, ys):\n        {body}") == expected
+
+
 def test_literals_are_kept() -> None:
     assert Code("show(-1)").value().literal == -1
     assert Code("def f(x):\n    show(x)\nf(1)").value().literal is None

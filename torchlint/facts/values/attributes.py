@@ -61,6 +61,8 @@ class Attributes:
 
     def read(self, facts: FileFacts, node: ast.Name | ast.Attribute, known: Value | None) -> Value | None:
         """Return what a name or an attribute is where it is read, given the tests before and what it meets."""
+        if known == UNKNOWN and isinstance(node, ast.Attribute):
+            known = self._narrowed.last_set(facts, node)
         found = self._narrowed.of(facts, node, known)
         if found is None or found.kind is not Kind.TENSOR or found.device in (Device.CPU, Device.CUDA):
             return found

@@ -1,4 +1,4 @@
-"""Of which class an object is behind a test for it: ``assert isinstance(self.policy, Gaussian)``."""
+"""What the code just before a read says: tests for a class, as in ``assert isinstance(x, Gaussian)``, assignments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import field
 
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.collect import dotted
-from torchlint.facts.code.model import AttributeStore, FileFacts, Scope
+from torchlint.facts.code.model import FUNCTIONS, LOOPS, AttributeStore, FileFacts, Scope
 from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.values.asking import Ask
@@ -52,6 +52,29 @@ class Narrowed:
             for classes in self._promised(method, node.attr):
                 value = self._within(value, classes)
         return value
+
+    def last_set(self, facts: FileFacts, node: ast.Attribute) -> Value | None:
+        """Return what an attribute of the own object was set to just before it is read, where no code between sets it.
+
+        ``self.scale = self.log_scale.exp()``, then ``self.scale.clone()``: elsewhere it may be set to anything.
+        """
+        method = facts.own_object(node.value)
+        owner = method.method_of if method is not None and isinstance(node.ctx, ast.Load) else None
+        if owner is None or not any(each.scope is method for each in self.stores(owner.dotted, node.attr)):
+            return UNKNOWN
+        text = dotted(node)
+        for block, index in facts.blocks(node):
+            around = block[index]
+            again = isinstance(around, LOOPS) and any(_may_set(part, text) for part in walk(around))
+            if again or isinstance(around, FUNCTIONS):
+                return UNKNOWN  # a round before may have set it, and a function may run later
+            for earlier in reversed(block[:index]):
+                if isinstance(earlier, ast.Assign) and any(dotted(target) == text for target in earlier.targets):
+                    found = self.ask.value(facts, earlier.value)
+                    return found if found is None else self.ask.guess(found)
+                if any(_may_set(part, text) for part in walk(earlier)):
+                    return UNKNOWN
+        return UNKNOWN
 
     def _promised(self, method: Scope, attr: str) -> Iterator[Sequence[str]]:
         """The classes that constructors assert of an attribute of their object which nothing else sets."""
@@ -142,6 +165,14 @@ class Narrowed:
 
     def _line(self, cls: str) -> frozenset[str]:
         return frozenset((cls, *self.ask.project.ancestry(cls)))
+
+
+def _may_set(node: ast.AST, text: str) -> bool:
+    """Whether a node sets an attribute of an object, or calls a method of that object, which may do so."""
+    called = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(called, ast.Attribute) or dotted(called.value) != text.rpartition(".")[0]:
+        return False
+    return called is not node or (not isinstance(called.ctx, ast.Load) and dotted(called) == text)
 
 
 def _before(facts: FileFacts, node: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
