@@ -55,7 +55,7 @@ class RowReads(Fact):
                     if not plain or not self._is_tensor(facts, inner):
                         return
                     node = inner
-                case ast.Subscript(value=inner, slice=index) if _is_fixed(index):
+                case ast.Subscript(value=inner, slice=index) if _is_fixed(index) or self._is_part(facts, index):
                     node = inner
                 case ast.Compare(left=left, comparators=[right]) | ast.BinOp(left=left, right=right):
                     if not isinstance(right, (ast.Constant, ast.Attribute)) or self._is_tensor(facts, right):
@@ -66,6 +66,11 @@ class RowReads(Fact):
                 case _:
                     return
             yield node
+
+    def _is_part(self, facts: FileFacts, index: ast.expr) -> bool:
+        """Whether an index takes a stretch whose ends the host knows: ``row[start:]``."""
+        ends = (index.lower, index.upper, index.step) if isinstance(index, ast.Slice) else ()
+        return isinstance(index, ast.Slice) and not any(self._is_tensor(facts, end) for end in ends if end is not None)
 
     def _is_tensor(self, facts: FileFacts, node: ast.expr) -> bool:
         return self.values.of(facts, node).kind is Kind.TENSOR
