@@ -94,7 +94,8 @@ class PythonRecurrenceOverTensors(Rule):
     a recurrence from them (discounted sums, GAE, V-trace), add them up one by one, or fill a tensor with what does not
     depend on other rounds, such as sums of all that follows; and comprehensions of such sums
     (`[(powers[: n - t] * rewards[t:]).sum() for t in range(n)]`). Also loops that list the powers of a discount:
-    `returns.insert(0, g); g = g * gamma` with a tensor `g`.
+    `returns.insert(0, g); g = g * gamma` with a tensor `g`. Of lists that hold a tensor for each step, only where some
+    are read without their graph: `values[t + 1].data`.
 
     ## Why is this slow
     Taking an element out of a tensor and every sum and product of 0-d tensors is an operation with all its overhead,

@@ -13,6 +13,7 @@ from torchlint.facts.code.model import Binding, FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import LoopNode, around, nodes_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.code.tree import first_index, is_number, names_in, root_of, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.loops.operations import READING, added_to_end, ahead, bare, scaled_by, wholes
@@ -25,6 +26,7 @@ from torchlint.rule import Kind, Picked, Value
 _KEEPING = frozenset(
     {"append", "insert", "appendleft", "detach", "float", "long", "int", "to", "cpu", "unsqueeze", "squeeze"}
 )
+_APART = frozenset({"data", "detach"})
 _BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "max", "min", "len", "abs", "range"))
 _FUNCTIONS = frozenset(
     f"torch.{name}"
@@ -171,6 +173,9 @@ class Elements(Fact):
         Of collections of unknown kind what the loop makes of them tells, or what else the function asks them for.
         """
         tensors = [value for value in taken.values() if value.kind is Kind.TENSOR]
+        # Of lists of tensors, which a sum may need with their graphs, what is read without a graph could be joined.
+        apart = (value for part, value in taken.items() if getattr(facts.parent.get(part), "attr", "") in _APART)
+        tensors += [TENSOR for value in apart if value.kind is Kind.LIST and value.element.kind is Kind.TENSOR]
         if tensors or not taken or any(value.kind is not Kind.UNKNOWN for value in taken.values()):
             return tensors
         kept = (self.values.of(facts, part) for stmt in loop.body for part in _kept(stmt))
@@ -284,7 +289,7 @@ class Elements(Fact):
     def _is_arithmetic(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call computes with elements or keeps them: it runs no network and no code of the project."""
         name = self.project.qualified(facts, call.func)
-        if name is not None and (name in _BUILTINS or name in _FUNCTIONS or name in _FILLING):
+        if name is not None and (name in _BUILTINS or name in _FUNCTIONS or name in _FILLING or name in HANDING):
             return True
         func = call.func
         return (
