@@ -11,6 +11,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.makers import Makers
 from torchlint.facts.code.mentions import Mentions
 from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.relaying import HANDING
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.sources import Sources
@@ -82,10 +83,10 @@ class OneHotTables(Fact):
 
     def _is_filled(self, facts: FileFacts, name: ast.Name) -> bool:
         """Whether zeros of a name get ones before it is read: ``table.scatter_(1, index.unsqueeze(1), 1)``."""
-        stmts = {binding.stmt for binding in self.sources.project.reaching(facts, name).bindings}
+        stmts = {binding.stmt for binding in self.sources.project.bound_to(facts, name)}
         reads = [read for stmt in stmts for read in self.mentions.of_binding(facts, name.id, stmt)]
         calls = [facts.parent.get(facts.parent.get(read, read)) for read in reads if read.lineno < name.lineno]
-        cleared = any(isinstance(call, ast.Call) and ast.unparse(call.func) == f"{name.id}.zero_" for call in calls)
+        cleared = any(isinstance(call, ast.Call) and last_name(call.func) == "zero_" for call in calls)
         if not cleared and self.makers.of(facts, name) not in _ZEROS:
             return False
         return any(isinstance(call, ast.Call) and self._puts_ones(facts, call) for call in calls)
