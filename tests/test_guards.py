@@ -254,6 +254,22 @@ def test_a_logger_is_in_use_unless_all_defaults_leave_it_off(default: str, test:
     assert (_names(found) == {"logger that is off"}) is not hot
 
 
+@pytest.mark.parametrize(
+    ("default", "hot"),
+    [
+        ("", False),
+        ("def make(check_nan=True): pass", True),
+        ("def make(check_nan: bool = True): pass\ndef run(check_nan=False): pass", False),
+        ("def make(check_nan=1): pass", False),
+        ("class Config:\n    check_nan: bool = True", True),
+    ],
+)
+@pytest.mark.parametrize(("test", "asks"), [("self.check_nan", True), ("check_nan", True), ("self.debug", False)])
+def test_a_check_of_numbers_that_is_on_by_default_runs(default: str, hot: bool, test: str, asks: bool) -> None:
+    found = _guarded(METHOD.format(body=f"if {test}:\n            {{}}") + f"{default}\n")
+    assert (_names(found) == {"debug flag"}) is not (hot and asks)
+
+
 SHARED_STEP = """
 def make(train):
     def step(x):

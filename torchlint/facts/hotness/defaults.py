@@ -9,10 +9,13 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import constants_of
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts
 from torchlint.late import dataclass
+from torchlint.models import Word
 
+_CHECK = Word("flag of a check of numbers")
 _STORED = {"store_true": False, "store_false": True}
 _SHORT = 2
 """An interval of this many rounds is over about as often as each round is."""
@@ -27,6 +30,7 @@ class SettingDefaults(Fact):
 
     project: Project
     _off: dict[str, bool] = field(default_factory=dict)
+    _on: dict[str, bool] = field(default_factory=dict)
     _short: dict[tuple[FileFacts, str], bool] = field(default_factory=dict)
 
     def off(self, name: str) -> bool:
@@ -34,6 +38,16 @@ class SettingDefaults(Fact):
         if name not in self._off:
             self._off[name] = {bool(default) for default in self._defaults(name)} == {False}
         return self._off[name]
+
+    def checks(self, test: ast.expr) -> bool:
+        """Return whether a test is a flag for a check of numbers that is on wherever it has a default."""
+        name = last_name(test) if isinstance(test, (ast.Name, ast.Attribute)) else ""
+        if not _CHECK.fits(name):
+            return False
+        if name not in self._on:
+            defaults = list(self._defaults(name))
+            self._on[name] = bool(defaults) and all(default is True for default in defaults)
+        return self._on[name]
 
     def unset(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Return whether a test is true only with an optional setting that is off wherever it has a default.

@@ -160,6 +160,12 @@ INTERVAL = Guard(
     ),
     blocks=(moves_due,),
 )
+DEBUG = Guard(
+    "debug flag",
+    _ONCE,
+    "a flag for debugging, rendering, viewing or saving, but not for a check of numbers that is on by default",
+    tests=(_when(is_debug_flag), _unless(lacks_display)),
+)
 TESTED = Guard("flag of an evaluation", _EPISODE, "a flag for an evaluation", tests=(_when(is_evaluation_flag),))
 FULL_LIST = Guard(
     "full list",
@@ -232,12 +238,7 @@ GUARDS = (
         behind=(prints_any,),
     ),
     Guard("tracing", _ONCE, "a test for code that is being compiled or traced", tests=(_when(asks_for_tracing),)),
-    Guard(
-        "debug flag",
-        _ONCE,
-        "a flag for debugging, rendering, viewing or saving",
-        tests=(_when(is_debug_flag), _unless(lacks_display)),
-    ),
+    DEBUG,
     INTERVAL,
     FIRST_CALL,
     Guard(
@@ -348,7 +349,7 @@ class Guards(Fact):
             return None
         for holds, row in self._tests[truth]:
             if holds(test, facts):
-                return None if row.guard == INTERVAL.name and self._is_short(test, facts) else row
+                return None if self._is_usual(row, test, facts) else row
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return self.bound(test.operand, facts, not truth)
         if isinstance(test, ast.BoolOp):
@@ -359,9 +360,11 @@ class Guards(Fact):
         asked = predicate(test, facts)
         return self.bound(asked, facts, truth) if asked is not None else None
 
-    def _is_short(self, test: ast.expr, facts: FileFacts) -> bool:
-        """Whether a test for an interval holds in every round, or in every second one, by default."""
-        rounds = period(test)
+    def _is_usual(self, row: Bound, test: ast.expr, facts: FileFacts) -> bool:
+        """Whether a test holds by default: for an interval of one or two rounds, for a check of numbers that is on."""
+        if row.guard == DEBUG.name:
+            return self.defaults.checks(test)
+        rounds = period(test) if row.guard == INTERVAL.name else None
         return rounds is not None and self.defaults.is_short(facts, rounds)
 
     def _of_any(self, parts: Sequence[ast.expr], found: Sequence[Bound | None], facts: FileFacts) -> Bound | None:
