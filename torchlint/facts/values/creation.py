@@ -53,7 +53,10 @@ def legacy(last: str, where: Device, call: ast.Call, of: Of) -> Value:
 
 
 def _options(call: ast.Call, of: Of, default: str | None) -> tuple[str | None, Device]:
-    dtype, device = keyword(call, "dtype"), keyword(call, "device")
+    dtype, device, filled = keyword(call, "dtype"), keyword(call, "device"), keyword(call, "out")
+    if filled is not None:  # ``torch.arange(n, out=x.new())`` is the tensor that it fills
+        given = of(filled)
+        return given.dtype, given.device
     star = any(k.arg is None for k in call.keywords)
     where = device_of(of(device)) if device is not None else Device.UNKNOWN if star else Device.CPU
     return (dtype_of(of(dtype)) if dtype is not None else None if star else default), where

@@ -32,7 +32,7 @@ class DefaultDevices:
 
         A tensor is copied where it lies. What nothing is known of is data, since torch warns of copies of tensors.
         """
-        if not _takes_default(name) or any(word.arg in (None, "device") for word in call.keywords):
+        if not _takes_default(name) or any(word.arg in (None, "device", "out") for word in call.keywords):
             return known
         data = rules("torch").get(name.rpartition(".")[2]) == "convert" and bool(call.args)
         if known.kind is not Kind.TENSOR or (data and self.ask.known(facts, call.args[0]).kind is Kind.TENSOR):
