@@ -89,6 +89,11 @@ def test_a_step_that_a_class_of_a_library_has_is_one_if_it_is_unpacked() -> None
         assert (found.name if found is not None else None) == row
 
 
+def test_a_backward_pass_that_a_framework_runs_begins_an_update() -> None:
+    code = Code("self.manual_backward(loss)")
+    assert runs(code.file(), code.node("self.manual_backward(loss)"), code.analyses[Values]) == "update"
+
+
 @pytest.mark.parametrize(
     ("head", "row"),
     [

@@ -70,6 +70,7 @@ class Beginning(NamedTuple):
     holds: Callable[[MethodCall], bool]
 
 
+_BACKWARD = frozenset({"backward", "manual_backward"})
 _PARTS = (4, 5)
 _STEP = frozenset({"step"})
 _ADVANCING = method_names(environment=("acts", "answers"))
@@ -77,7 +78,7 @@ _ACTING = frozenset({"act", "make_action"})
 _GAME = Word("game")
 
 BEGINNINGS = (
-    Beginning("backward pass", frozenset({"backward"}), UPDATE, "`loss.backward()`", lambda _: True),
+    Beginning("backward pass", _BACKWARD, UPDATE, "`loss.backward()`, `self.manual_backward(loss)`", lambda _: True),
     Beginning(
         "trainer of batches",
         _STEP,
