@@ -6,15 +6,25 @@ import ast
 
 from torchlint import cst
 from torchlint.facts.code.model import NESTED
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
 from torchlint.facts.state.provenance import Provenance
 from torchlint.rule.site import Site
+
+# Environments of this library are modules whose ``to`` returns at once where they lie there already.
+_ENVIRONMENTS = "torchrl.envs."
 
 
 def made_before(site: Site, node: cst.CSTNode) -> bool:
     """Return whether what a name or attribute holds was made before the code at the node, so less often."""
     twin = site.expression(node)
     return twin is not None and site.fact(Provenance).made_before(site.file, twin)
+
+
+def stays(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether a module itself remembers where it lies, and visits nothing where it is there already."""
+    line = site.fact(Project).ancestry(site.values.of(node).name)
+    return any(name.startswith(_ENVIRONMENTS) and name.endswith(("Env", "EnvBase")) for name in line)
 
 
 def is_elsewhere(site: Site, node: cst.CSTNode) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, Method, Report, Rule, Site
 
-from ._module_moved_per_call import is_elsewhere, made_before
+from ._module_moved_per_call import is_elsewhere, made_before, stays
 
 _SOURCE = """\
 import torch
@@ -100,6 +100,7 @@ class ModuleMovedPerCall(Rule):
                     and site.values.of(module).kind is Kind.MODULE
                     and made_before(site, module)
                     and not is_elsewhere(site, call)
+                    and not stays(site, module)
                 ):
                     yield Report(
                         call,
