@@ -485,6 +485,26 @@ OTHER_ARMS = {
     "a queue that is filled again": ("if len(plan) == 0:\n    plan.extend(f(x))  # A", U),
     "a plan that is made again": ("if not plan:\n    plan = list(f(x))  # A\nfor p in plan:\n    pass", U),
     "nothing found, which is common": ("ids = x.nonzero()\nif len(ids) > 0:\n    f(ids)\nelse:\n    g(x)  # A", U),
+    "one element, of which a constant is made": (
+        "def h(x):\n    if x.size(-1) == 1:\n        f(x)  # A\n        return torch.zeros(x.size(0))\n    return f(x)\n",
+        O,
+    ),
+    "fewer than two elements": (
+        "def h(x):\n    if len(x) < 2:\n        return torch.zeros_like(f(x))  # A\n    return f(x)\n",
+        O,
+    ),
+    "one element that is taken": (
+        "def h(x):\n    if len(x) == 1:\n        return f(x[0])  # A\n    return f(x)\n",
+        U,
+    ),
+    "one element, to which a constant is added": (
+        "def h(x):\n    if len(x) == 1:\n        return torch.zeros(3) + f(x)  # A\n    return f(x)\n",
+        U,
+    ),
+    "several elements": (
+        "def h(x):\n    if len(x) == 2:\n        f(x)  # A\n        return torch.zeros(3)\n    return f(x)\n",
+        U,
+    ),
     "an event that is rare": ("if (x > 9).any():\n    f(x)\nelse:\n    g(x)  # A", U),
 }
 

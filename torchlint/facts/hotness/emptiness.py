@@ -11,10 +11,12 @@ from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.conditions import is_reset
 from torchlint.late import dataclass
-from torchlint.models import Word, method_names
+from torchlint.models import Word, last_names, method_names
 
 _SIZES = frozenset({"numel", "nelement", "size", "__len__"})
 _SELECTED = frozenset({"any", "sum", "count_nonzero"})
+_ABOUT = last_names("Tensor torch", about=True)
+_FILLED = last_names("Tensor torch", makes="filled")
 _SPREADS = frozenset({"std", "var", "std_mean", "var_mean"})
 _SHELLS = frozenset({"item", "bool", "int", "float"})
 _FOUND = Word("found places")
@@ -33,7 +35,8 @@ class _EmptinessTest:
     """What a test says of data: the data, at which truth value it is empty, and whether its size says so.
 
     Where a number of true elements is asked for instead, the branch without any may be the common one. ``alone``: one
-    element is too few as well, which says something only where a spread is computed from more.
+    element is too few as well, which says something only where a spread is computed from more, or a constant returned
+    in place of what is computed.
     """
 
     data: ast.expr
@@ -56,7 +59,11 @@ def for_empty(
     if asked is None:
         return None
     arm, other = (body, orelse) if asked.empty else (orelse, body)
-    if not arm or _fills(arm, asked.data) or (asked.alone and not _spreads(other)):
+    if not arm or _fills(arm, asked.data):
+        return None
+    if asked.alone and _returns_constant(arm[-1]) and _reads(other, asked.data):
+        return asked.empty
+    if asked.alone and not _spreads(other):
         return None
     sure = asked.sized and not (after and not asked.empty) and not _FOUND.fits(_last(asked.data))
     if sure or (_is_made_of_nothing(arm) and _reads(other, asked.data)):
@@ -106,7 +113,7 @@ def _asks_presence(test: ast.expr, missing: bool) -> bool:
 
 
 def _compared(test: ast.Compare, facts: FileFacts) -> _EmptinessTest | None:
-    """``len(x) == 0``, ``x.shape[0] > 0``, ``mask.sum() < 1``, ``x.numel() > 1``."""
+    """``len(x) == 0``, ``x.shape[0] > 0``, ``mask.sum() < 1``, ``x.numel() > 1``, ``x.size(0) == 1``."""
     counted, op, bound = _counted(test.left, facts), test.ops[0], test.comparators[0]
     if counted is None or not isinstance(bound, ast.Constant) or bound.value not in (0, 1, 2):
         return None
@@ -114,6 +121,8 @@ def _compared(test: ast.Compare, facts: FileFacts) -> _EmptinessTest | None:
     least = bound.value + isinstance(op, (ast.LtE, ast.Gt))
     if least == 2 and isinstance(op, (ast.LtE, ast.Lt, ast.GtE, ast.Gt)):
         return _EmptinessTest(data, isinstance(op, (ast.LtE, ast.Lt)), False, True) if sized else None
+    if bound.value == 1 and isinstance(op, (ast.Eq, ast.NotEq)):
+        return _EmptinessTest(data, isinstance(op, ast.Eq), False, True) if sized else None
     if bound.value == 2:
         return None
     zero = bound.value == 0
@@ -157,6 +166,7 @@ def _counted(node: ast.expr, facts: FileFacts) -> tuple[ast.expr, bool] | None:
 
 
 def _is_number(node: ast.expr) -> bool:
+    node = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
@@ -280,6 +290,32 @@ def _is_made_of_nothing(arm: Sequence[ast.AST]) -> bool:
             if name not in _MAKERS:
                 return False
     return True
+
+
+def _returns_constant(stmt: ast.AST) -> bool:
+    """Whether a branch ends in a return of a tensor or number that is made of no data: ``torch.zeros(x.size(0))``."""
+    return isinstance(stmt, ast.Return) and stmt.value is not None and _is_constant(stmt.value)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return value is not None
+        case ast.Attribute(value=ast.Name(id="torch" | "np" | "math")):
+            return True
+        case ast.Attribute(attr=name):
+            return name in _ABOUT
+        case ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
+            return _is_constant(inner)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return all(map(_is_constant, parts))
+        case ast.Call(func=func, args=args, keywords=words):
+            if (name := last_name(func)) in _ABOUT or name.endswith("_like"):
+                return True
+            return (name == "tensor" or name in _FILLED) and all(
+                map(_is_constant, [*args, *(word.value for word in words)])
+            )
+    return False
 
 
 def _spreads(arm: Sequence[ast.AST]) -> bool:
