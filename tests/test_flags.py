@@ -486,7 +486,7 @@ OTHER_ARMS = {
     "a plan that is made again": ("if not plan:\n    plan = list(f(x))  # A\nfor p in plan:\n    pass", U),
     "nothing found, which is common": ("ids = x.nonzero()\nif len(ids) > 0:\n    f(ids)\nelse:\n    g(x)  # A", U),
     "one element, of which a constant is made": (
-        "def h(x):\n    if x.size(-1) == 1:\n        f(x)  # A\n        return torch.zeros(x.size(0))\n    return f(x)\n",
+        "def h(x):\n    if x.size(-1) == 1:\n        f(x)  # A\n        return torch.zeros(3)\n    return f(x)\n",
         O,
     ),
     "fewer than two elements": (

@@ -152,6 +152,27 @@ for x in y:
         "def run(x):\n    evaluate(x)\n"
         "def evaluate(eval_batches):\n    for x in eval_batches:\n        f(x)\n    {}\n" + _UPDATES
     ),
+    "method that a class turns off": """
+class Task:
+    def reward(self, x):
+        self.check(x)
+        return self.score(x)
+    def check(self, x):
+        pass
+    def score(self, x):
+        return x
+class Search(Task):
+    def check(self, x):
+        {}
+    def score(self, x):
+        'This task is scored step by step.'
+        raise NotImplementedError
+def run(task: Task, x):
+    task.reward(x)
+    x.backward()
+for x in y:
+    run(make(), x)
+""",
     "own loop of updates": """
 class Agent:
     def learn(self, x):
@@ -525,6 +546,22 @@ def test_an_empty_queue_is_refilled_once_for_several_steps(body: str, expected: 
     found = Code(QUEUES.format(body=_indented(body))).hot("g(x)")
     assert found.frequency is expected
     assert found.phrase == ("once per several steps" if expected is Frequency.UPDATE else expected.phrase)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    def score(self, x):\n        return x\n", ""),  # code elsewhere may have a class that defines it
+        ("        return self.score(x)", "        if x:\n            return self.score(x)"),
+        ("        self.check(x)\n", "        self.check(x)\n        if x:\n            return x\n"),
+        ("        raise NotImplementedError", "        if x:\n            raise NotImplementedError"),
+        ("for x in y", "class Deep(Search):\n    def score(self, x):\n        return x\nfor x in y"),
+    ],
+)
+def test_a_method_that_may_come_to_an_end_is_not_turned_off(old: str, new: str) -> None:
+    [text] = [text for name, text in CASES if name == "method that a class turns off"]
+    assert _guarded(text).frequency is Frequency.ONCE
+    assert _guarded(text.replace(old, new)).frequency is Frequency.UPDATE
 
 
 @pytest.mark.parametrize(("name", "text"), CASES)

@@ -214,6 +214,11 @@ RESET = Guard(
     functions=(begins_episode, resets_its_environment),
 )
 EVALUATION = Guard("evaluation", _EPISODE, "a call of a function that evaluates", functions=(evaluates,))
+TURNED_OFF = Guard(
+    "method that a class turns off",
+    _ONCE,
+    "a method of a base class that always comes to one which the class of the object overrides only to raise",
+)
 OWN_UPDATES = Guard(
     "own loop of updates",
     _EPISODE,
@@ -287,6 +292,7 @@ GUARDS = (
     Guard("first item", _ONCE, "a loop that returns in its first round", exits=(_returns_first,)),
     RESET,
     EVALUATION,
+    TURNED_OFF,
     OWN_UPDATES,
     LAST_ROUND,
     ONE_ROUND,

@@ -23,8 +23,9 @@ from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
 from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import awaited
-from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, RESET, Bound, Guards
+from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, RESET, TURNED_OFF, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
+from torchlint.facts.hotness.overriding import Overriding
 from torchlint.facts.hotness.paths import Paths
 from torchlint.facts.hotness.phases import GENERATION, ITERATION, SAMPLE
 from torchlint.facts.hotness.places import Local, Places
@@ -62,6 +63,7 @@ class Heat(Fact):
     paths: Paths = field(init=False)
     receivers: Receivers = field(init=False)
     rates: Rates = field(init=False)
+    overriding: Overriding = field(init=False)
     _holding: frozenset[Scope] = field(init=False)
     _settled: dict[ast.AST, Frequency] | None = None
     _cold: dict[Scope, bool] = field(default_factory=dict)
@@ -101,6 +103,7 @@ class Heat(Fact):
         self.choosing = Choosing(self)
         self.paths = Paths(self)
         self.receivers = Receivers(self.project, self.graph)
+        self.overriding = Overriding(self.project, self.receivers)
         self.rates = Rates(self.receivers, Arrivals(self.receivers, self._drives), self.reached)
 
     def at(self, facts: FileFacts, node: ast.AST) -> Hotness:
@@ -337,6 +340,8 @@ class Heat(Fact):
         found = self._called_seldom(target)
         if found is not None and found.guard == RESET.name and self._resets_each_step(edge):
             return None
+        if found is None and self.overriding.idle(edge):
+            return self.guards.of(TURNED_OFF)
         if found is not None or target not in self.roots.iterations:
             return found
         fits = target in self.roots.fitting and (

@@ -246,13 +246,14 @@ def _uncalled(heat: Heat, scope: Scope) -> Iterator[str]:
         if scope.name in heat.graph.open:
             yield f"there are calls of .{scope.name}() on unknown objects, but too many methods have that name"
     for facts, node in places[:_MOST_CALLERS]:
-        yield f"{facts.path}:{getattr(node, 'lineno', 1)} runs {name}, but {_seldom(heat, facts, node)}"
+        yield f"{facts.path}:{getattr(node, 'lineno', 1)} runs {name}, but {_seldom(heat, Edge(facts, node, scope))}"
     if len(places) > _MOST_CALLERS:
         yield f"and {len(places) - _MOST_CALLERS} more places like these"
 
 
-def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
+def _seldom(heat: Heat, edge: Edge) -> str:
     """Why a place that runs a function does not make it hot."""
+    facts, node = edge.facts, edge.node
     scope = facts.scope_of(node).function
     cold = _cold(heat, scope)
     if cold:
@@ -263,6 +264,9 @@ def _seldom(heat: Heat, facts: FileFacts, node: ast.AST) -> str:
     exempt = _exempt(heat, facts, node, scope)
     if exempt:
         return exempt
+    called = heat.seldom_called(edge)
+    if called is not None and called.limit is Frequency.ONCE:
+        return _guarded(_limit(facts, Hold(called.limit, called.guard, node)))
     if scope.kind == "module":
         return "in no loop that steps an environment or runs gradient updates"
     return f"nothing makes {scope.qualname or scope.name} hot"
