@@ -28,7 +28,8 @@ from ._masked_forms import fixed_size
 
 _METHODS = method_names(waits="shape")
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
-_REPEATING = "repeat_interleave"
+_REPEATING, _SELECTING = "repeat_interleave", "masked_select"
+_FIELDS = "tensordict.TensorDict"
 
 _MESSAGE = "{what} forces a GPU sync, because the size of its result depends on the data; {better}"
 
@@ -208,7 +209,7 @@ class DataDependentShape(Rule):
         if isinstance(node, cst.Call) and (what := _call(site, node)):
             better = _DISTINCT if "unique" in what else _COPY if _is_copied(site, node) else _KEEP
             uses = site.flow.uses(node) if better is _KEEP else frozenset[Use]()
-            if Use.PASSED in uses:
+            if Use.PASSED in uses and _SELECTING not in what:
                 return  # code that is not seen, such as a simulator, may take nothing but indices
             better = _EACH if better is _KEEP and gone_through(site, node) else _ALL if Use.INDEX in uses else better
             yield Report(node, _MESSAGE.format(what=what, better=better))
@@ -250,7 +251,8 @@ def _call(site: Site, call: cst.Call) -> str:
     if not isinstance(func, cst.Attribute) or func.attr.value not in _METHODS:
         return ""
     value = site.values.of(func.value)
-    return f"`{func.attr.value}`" if value.kind is Kind.TENSOR and value.device is not Device.CPU else ""
+    selects = value.kind is Kind.TENSOR or (value.name == _FIELDS and func.attr.value == _SELECTING)
+    return f"`{func.attr.value}`" if selects and value.device is not Device.CPU else ""
 
 
 def _repeats(site: Site, call: cst.Call) -> bool:
@@ -273,7 +275,7 @@ def _is_masked(site: Site, node: cst.CSTNode) -> bool:
     if not isinstance(node, cst.Subscript):
         return False
     held = site.values.of(node.value)
-    if held.kind not in (Kind.TENSOR, Kind.UNKNOWN) and held.name != "tensordict.TensorDict":
+    if held.kind not in (Kind.TENSOR, Kind.UNKNOWN) and held.name != _FIELDS:
         return False
     masks = masks_of(site, node)
     return bool(masks) and all(value.device is not Device.CPU for value in (held, *masks))
@@ -327,7 +329,7 @@ def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
 def _holds_tensor(site: Site, value: cst.BaseExpression) -> bool:
     """Whether an assigned value is a tensor that cannot become ``masked_fill_``: proven, or made of masked parts."""
     known = site.values.of(value)
-    if known.kind is Kind.TENSOR:
+    if known.kind is Kind.TENSOR or known.name == _FIELDS:
         return not (known.rank == 0 and known.device is Device.CPU)
     if isinstance(value, cst.Tuple):
         return any(_holds_tensor(site, element.value) for element in value.elements)
