@@ -46,6 +46,7 @@ NOT = {
     "copied": "x.copy_(torch.zeros(4))",
     "an index that may be a number": "torch.zeros(4)[x]",
     "indexed by what lies on the host": "x[torch.arange(4)]",
+    "compared with what fills another tensor": "y = torch.arange(4, out=x.new()) == x",
     "chosen by a device": "if x.is_cuda:\n        pass\n    else:\n        y = x + torch.zeros(4)",
     "where an operation failed": "try:\n        y = x + torch.zeros(4)\n    except RuntimeError:\n        pass",
     "moved by its own name": "if flag:\n        x = x.cpu()\n    y = x + torch.zeros(4)",

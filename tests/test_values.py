@@ -87,6 +87,7 @@ EXPRESSIONS = {
     "torch.bincount(torch.arange(3))": "tensor int64 cpu rank 1",
     "torch.bincount(torch.arange(3, device='cuda'), minlength=4)": "tensor int64 cuda rank 1",
     "torch.bincount(given)": "tensor int64",
+    "torch.arange(3, out=torch.zeros(3, device='cuda'))": "tensor float32 cuda rank 1",
     "torch.tensor(1)": "tensor int64 cpu rank 0",
     "torch.tensor(1.0)": "tensor float32 cpu rank 0",
     "torch.tensor(x)": "tensor cpu",

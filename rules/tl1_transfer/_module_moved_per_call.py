@@ -8,11 +8,9 @@ from torchlint import cst
 from torchlint.facts.code.model import NESTED
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.hotness.environments import is_module_and_environment
 from torchlint.facts.state.provenance import Provenance
 from torchlint.rule.site import Site
-
-# Environments of this library are modules whose ``to`` returns at once where they lie there already.
-_ENVIRONMENTS = "torchrl.envs."
 
 
 def made_before(site: Site, node: cst.CSTNode) -> bool:
@@ -23,8 +21,7 @@ def made_before(site: Site, node: cst.CSTNode) -> bool:
 
 def stays(site: Site, node: cst.CSTNode) -> bool:
     """Return whether a module itself remembers where it lies, and visits nothing where it is there already."""
-    line = site.fact(Project).ancestry(site.values.of(node).name)
-    return any(name.startswith(_ENVIRONMENTS) and name.endswith(("Env", "EnvBase")) for name in line)
+    return is_module_and_environment(site.fact(Project), site.values.of(node).name)
 
 
 def is_elsewhere(site: Site, node: cst.CSTNode) -> bool:

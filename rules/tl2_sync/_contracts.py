@@ -20,6 +20,7 @@ from torchlint.facts.code.tree import children, walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.hotness.environments import is_module_and_environment
 from torchlint.facts.hotness.iterations import is_generation
 from torchlint.facts.values import operators
 from torchlint.facts.values.libraries import reads_files
@@ -94,7 +95,7 @@ class Contracts(Fact):
     def _of_environment(self, function: Scope) -> bool:
         owner = function.method_of
         if owner is None or self.project.is_module(owner.dotted):
-            return False
+            return owner is not None and is_module_and_environment(self.project, owner.dotted)
         for cls in self.project.ancestry(owner.dotted):
             known = operators.foreign_instance(f"of.{cls.rpartition('.')[2]}")
             if known is not None and known.kind is Kind.ENV:

@@ -1,4 +1,4 @@
-"""Classes of a project that are environments by what they have, whatever they derive from."""
+"""Classes of a project that are environments: by what they have, or by a base that is a module as well."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from torchlint.rule import Frequency
 _LEAST, _MOST = 3, 6
 """What a step gives: observation, reward and done, with information, a second end, or the state of all agents."""
 _ENTRY = EntryPoint(Frequency.STEP, frozenset({STEP}), "whoever steps the environment", guessed=True)
+
+_MODULES = "torchrl.envs."
+
+
+def is_module_and_environment(project: Project, cls: str) -> bool:
+    """Return whether a class derives from an environment of TorchRL, whose environments are modules."""
+    line = project.ancestry(cls)
+    return any(name.startswith(_MODULES) and name.endswith(("Env", "EnvBase")) for name in line)
 
 
 def entry_of(project: Project, cls: Scope) -> dict[str, EntryPoint]:

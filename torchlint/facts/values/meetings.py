@@ -181,7 +181,7 @@ class Meetings:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "cpu" and not call.args:
             return False
         module, _, last = (self.project.qualified(facts, call.func) or "").rpartition(".")
-        if module != "torch" or starred(call) or keyword(call, "device") is not None:
+        if module != "torch" or starred(call) or any(keyword(call, each) is not None for each in ("device", "out")):
             return None
         given = call.args or [word.value for word in call.keywords if word.arg in ("size", "data")]
         if last in _ALONG or (last == "from_numpy" and given):
