@@ -564,6 +564,51 @@ def test_a_method_that_may_come_to_an_end_is_not_turned_off(old: str, new: str) 
     assert _guarded(text.replace(old, new)).frequency is Frequency.UPDATE
 
 
+OVERRIDDEN = """
+class Task:
+    def __init__(self, size, checks=True):
+        self.checks = checks
+    def reward(self, x, checks=None):
+        checks = self.checks if checks is None else checks
+        if checks:
+            self.check(x)
+    def check(self, x):
+        pass
+class Search(Task):
+    def __init__(self, size=3, checks=False):
+        super().__init__(size=size, checks=checks)
+    def check(self, x):
+        {}
+class Deep(Search):
+    pass
+def run(task: Task, x):
+    task.reward(x)
+    x.backward()
+for x in y:
+    run(make(), x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "off"),
+    [
+        ("", "", True),
+        ("checks=checks)", "checks=False)", True),
+        ("checks = self.checks if checks is None else checks\n        if checks:", "if self.checks:", True),
+        ("checks=checks)", "checks=True)", False),
+        ("checks=checks)", "**read())", False),
+        ("size=3, checks=False", "size=3, checks=True", False),
+        ("task.reward(x)", "task.reward(x, checks=True)", False),
+        ("for x in y", "Search(checks=True)\nfor x in y", False),
+        ("for x in y", "make().checks = True\nfor x in y", False),
+        ("    pass\ndef", "    def __init__(self):\n        super().__init__(checks=True)\ndef", False),
+    ],
+)
+def test_an_option_that_a_class_hands_its_base_as_off_is_off_for_its_objects(old: str, new: str, off: bool) -> None:
+    found = _guarded(OVERRIDDEN.replace(old, new, 1) if old else OVERRIDDEN)
+    assert found.frequency is (Frequency.ONCE if off else Frequency.UPDATE)
+
+
 @pytest.mark.parametrize(("name", "text"), CASES)
 def test_a_guard_that_is_switched_off_holds_nothing(name: str, text: str) -> None:
     assert name not in _names(_guarded(text, ignore_guards=(name,)))

@@ -215,6 +215,12 @@ def given_once(cls: Scope, name: str) -> list[ast.expr | None]:
     return [store.binding.value for store in stores] if plain else []
 
 
+def stored_once(project: Project, cls: str, name: str) -> AttributeStore | None:
+    """Return the only assignment to an attribute of a class, ``None`` where there are more or other code has one."""
+    stores = list(stores_of(project, cls, name))
+    return stores[0] if len(stores) == 1 and not project.outside.get(name) else None
+
+
 def set_by_name(project: Project, cls: str) -> Iterator[tuple[Scope, ast.expr, ast.expr]]:
     """Yield what methods of a class, its ancestors and its descendants set in their object by ``setattr``.
 

@@ -23,7 +23,7 @@ from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.entering import Entered, Entry
 from torchlint.facts.hotness.evaluation import begins_episode
 from torchlint.facts.hotness.fitting import awaited
-from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, RESET, TURNED_OFF, Bound, Guards
+from torchlint.facts.hotness.guards import EVALUATION, OWN_UPDATES, RESET, TURNED_OFF, UNSET_OPTION, Bound, Guards
 from torchlint.facts.hotness.observed import Observations
 from torchlint.facts.hotness.overriding import Overriding
 from torchlint.facts.hotness.paths import Paths
@@ -342,6 +342,8 @@ class Heat(Fact):
             return None
         if found is None and self.overriding.idle(edge):
             return self.guards.of(TURNED_OFF)
+        if found is None and self.overriding.unset(edge):
+            return self.guards.of(UNSET_OPTION)
         if found is not None or target not in self.roots.iterations:
             return found
         fits = target in self.roots.fitting and (
