@@ -20,7 +20,7 @@ from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule import Device, Kind, Value
 from torchlint.rule.build import keyword_of
-from torchlint.rule.convert import CONVERSIONS, asks_for, is_view, made_like
+from torchlint.rule.convert import CONVERSIONS, Conversion, asks_for, is_view, made_like
 from torchlint.rule.site import Link, Site
 
 _MOVING = method_names(moves="given") | method_names(moves="device")
@@ -214,6 +214,12 @@ def gives_itself(call: cst.Call, links: Sequence[Link]) -> bool:
         link.name not in CONVERSIONS or (isinstance(link.node, cst.Call) and asks_for(link.node, other))
         for link in links
     )
+
+
+def casts_nothing(site: Site, call: cst.Call, steps: Sequence[Conversion]) -> bool:
+    """Return whether conversions are casts to the dtype that a fresh tensor has, which give the tensor itself."""
+    dtype = site.values.of(call).dtype
+    return dtype is not None and all(step.device is None and step.dtype_name == dtype for step in steps)
 
 
 def is_kept(site: Site, call: cst.Call, creator: str) -> bool:

@@ -33,6 +33,7 @@ from ._cpu_then_move import (
     FILLING,
     REPEATING,
     PlacementOptions,
+    casts_nothing,
     gives_itself,
     is_kept,
     may_follow,
@@ -197,7 +198,7 @@ class CpuThenMove(Rule):
         if not steps:
             yield from _converted_as_made(site, call, creator) if creator not in _BESIDE else ()
             return
-        if gives_itself(call, links) or _left_alone(site, call, creator, steps) or _casts_nothing(site, call, steps):
+        if gives_itself(call, links) or _left_alone(site, call, creator, steps) or casts_nothing(site, call, steps):
             only_cast = creator in _SPACED and all(step.device is None for step in steps)
             yield from _converted_as_made(site, call, creator) if only_cast else ()
             return
@@ -217,8 +218,8 @@ class CpuThenMove(Rule):
             fix = Fix(message, ((old, new),), change, _doubt(site, call, creator, steps), imports)
         cast = creator != "arange" and any(step.dtype is not None for step in steps)
         figure = "none" if creator in _BESIDE else "mask-256x64" if cast else "labels-256"
-        worded = _at_once if _may_be_idle(site, call, creator, steps) else _message
-        yield Report(old, worded(creator, links, steps), fix, figure=figure)
+        says = _at_once if _may_be_idle(site, call, creator, steps) else _message
+        yield Report(old, says(creator, links, steps), fix, figure=figure)
 
 
 def _creator(site: Site, call: cst.Call) -> str:
@@ -296,12 +297,6 @@ def _keywords_doubt(site: Site, keywords: cst.BaseExpression) -> str:
     return "" if known else f"`{source(keywords)}` holds no more than a dtype and a device"
 
 
-def _casts_nothing(site: Site, call: cst.Call, steps: Sequence[Conversion]) -> bool:
-    """Whether the conversions are casts to the dtype that the tensor has, which give the tensor itself."""
-    dtype = site.values.of(call).dtype
-    return all(step.device is None and dtype is not None and step.dtype_name == dtype for step in steps)
-
-
 def _may_be_idle(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversion]) -> bool:
     """Whether the conversions may give back what was made: a tensor like one of an unknown dtype or device."""
     value = site.values.of(call)
@@ -359,7 +354,7 @@ def _foldable(site: Site, call: cst.Call, creator: str, steps: Sequence[Conversi
     if not all(only_reads(site, node) for node in _left_out(call, steps)) or not reads_known_dtype(site, call):
         return False
     casts = [step.dtype_name for step in steps if step.dtype is not None]
-    if creator == "eye" and any(name not in WIDTHS for name in casts):
+    if creator == "eye" and not all(name in WIDTHS for name in casts):
         return False
     if not casts or creator in _ANY_DTYPE:
         return True
