@@ -15,6 +15,9 @@ from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.receivers import Receivers
 from torchlint.late import dataclass
 
+_MOST = 64
+"""The most classes that are asked whether they turn a method off."""
+
 
 @dataclass(eq=False, slots=True)
 class Overriding:
@@ -27,11 +30,15 @@ class Overriding:
     project: Project
     receivers: Receivers
     _raising: dict[tuple[Scope, str], bool] = field(default_factory=dict)
+    _names: frozenset[str] | None = None
     _off: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def idle(self, edge: Edge) -> bool:
         """Return whether the method around a call always raises on the objects on which the call runs its target."""
-        home, objects = edge.facts.scope_of(edge.node).function, self._objects(edge)
+        home = edge.facts.scope_of(edge.node).function
+        if home.method_of is None or self._raised().isdisjoint(_called_first(home)):
+            return False
+        objects = self._objects(edge)
         return bool(objects) and all(map(partial(self._raises_on, home), objects))
 
     def unset(self, edge: Edge) -> bool:
@@ -39,24 +46,35 @@ class Overriding:
 
         ``if self.checks: self.check(x)``, where the class that overrides ``check`` hands its base another default.
         """
-        objects = self._objects(edge)
-        if not objects:
-            return False
         around = edge.facts.climb(edge.node, *FUNCTIONS)
         tests = [above.test for child, above in around if isinstance(above, ast.If) and child in above.body]
         flags = [part for test in tests for part, way in conjuncts(test, True) if way]
         options = [option for flag in flags if (option := self._option(edge.facts, flag))]
-        return any(all(self._is_off(cls, option) for cls in objects) for option in options)
+        objects = self._objects(edge) if options else []
+        return bool(objects) and any(all(self._is_off(cls, option) for cls in objects) for option in options)
 
     def _objects(self, edge: Edge) -> list[str]:
-        """The classes on whose objects a call in a base class runs its target, none for any other call."""
+        """The classes on whose objects a call in a base class runs its target, none for any other call.
+
+        None either where very many classes derive from that of the target: each of them is looked at.
+        """
         home, owner = edge.facts.scope_of(edge.node).function, edge.target.method_of
         if home.method_of is None or owner is None or home.method_of is owner:
             return []
         if self.receivers.named(edge.node) is not None:
             return []
         line = [cls.dotted for cls in (owner, *self.project.descendants(owner.dotted))]
+        if len(line) > _MOST:
+            return []
         return [cls for cls in line if self.project.method(cls, edge.target.name) is edge.target]
+
+    def _raised(self) -> frozenset[str]:
+        """The names of the methods that only raise."""
+        if self._names is None:
+            scopes = (scope for facts in self.project.files.values() for scope in facts.scopes)
+            methods = (scope for scope in scopes if scope.kind == "function" and scope.method_of is not None)
+            self._names = frozenset(each.name for each in methods if only_raises(_code(each.node)))
+        return self._names
 
     def _option(self, facts: FileFacts, flag: ast.expr) -> str:
         """The attribute of the own object that a flag is, also where a parameter that no call gives may replace it."""
@@ -121,19 +139,7 @@ class Overriding:
         return self._raising[key]
 
     def _comes_to_raise(self, method: Scope, cls: str) -> bool:
-        if isinstance(method.node, ast.Lambda):
-            return False
-        for stmt in getattr(method.node, "body", ()):
-            match stmt:
-                case (
-                    ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
-                    | ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
-                    | ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
-                ) if held == method.self_name and self._is_turned_off(cls, name):
-                    return True
-            if any(isinstance(part, ast.Return) for part in walk(stmt)):
-                return False
-        return False
+        return any(self._is_turned_off(cls, name) for name in _called_first(method))
 
     def _is_turned_off(self, cls: str, name: str) -> bool:
         """Whether a class has a method that only raises in place of one of its bases: one that it does not support.
@@ -146,6 +152,22 @@ class Overriding:
         behind = self.project.ancestry(found.method_of.dotted)[1:]
         overrides = any(name in each.bindings for base in behind if (each := self.project.classes.get(base)))
         return overrides and only_raises(_code(found.node))
+
+
+def _called_first(method: Scope) -> list[str]:
+    """The methods of its own object that a method calls in any case, each by a statement of its own."""
+    found = list[str]()
+    for stmt in [] if isinstance(method.node, ast.Lambda) else getattr(method.node, "body", ()):
+        match stmt:
+            case (
+                ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
+                | ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
+                | ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
+            ) if held == method.self_name:
+                found.append(name)
+        if any(isinstance(part, ast.Return) for part in walk(stmt)):
+            break
+    return found
 
 
 def _makes_base(call: ast.Call) -> bool:
