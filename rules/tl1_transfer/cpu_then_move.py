@@ -198,7 +198,10 @@ class CpuThenMove(Rule):
         if not steps:
             yield from _converted_as_made(site, call, creator) if creator not in _BESIDE else ()
             return
-        if gives_itself(call, links) or _left_alone(site, call, creator, steps) or casts_nothing(site, call, steps):
+        if casts_nothing(site, call, steps):
+            yield from _moved_elsewhere(site, links[-1].node, creator)
+            return
+        if gives_itself(call, links) or _left_alone(site, call, creator, steps):
             only_cast = creator in _SPACED and all(step.device is None for step in steps)
             yield from _converted_as_made(site, call, creator) if only_cast else ()
             return
@@ -266,9 +269,9 @@ def _maker(creator: str) -> str:
     return "torch.empty" if f"torch.{creator}" in LEGACY_CONSTRUCTORS else f"torch.{creator}"
 
 
-def _moved_elsewhere(site: Site, call: cst.Call, creator: str) -> Iterator[Report]:
+def _moved_elsewhere(site: Site, call: cst.BaseExpression, creator: str) -> Iterator[Report]:
     """Report a tensor that a function of the project or the next statement moves, filled or reshaped before at most."""
-    made: cst.BaseExpression = call
+    made = call
     for link in site.calls.chain(call):
         if may_follow(site, link):
             made = link.node
