@@ -2525,6 +2525,25 @@ learner = Learner()
     assert frequencies(training) == {"A": O, "B": U}
 
 
+@pytest.mark.parametrize(("begins", "found"), [("for cycle in range(n)", {"A": O, "B": E, "C": U}), ("if n", {"A": S})])
+def test_a_forward_that_calls_a_loop_of_updates_in_each_cycle_is_no_pass(begins: str, found: dict[str, object]) -> None:
+    training = f"""
+class Learner(nn.Module):
+    def learn(self, batches):
+        f(1)  # B
+        for batch in batches:
+            self.net(batch).backward()  # C
+            self.optimizer.step()
+    def forward(self, n):
+        f(2)  # A
+        {begins}:
+            self.learn(self.collect())
+
+learner = Learner()
+"""
+    assert frequencies(training).items() >= found.items()
+
+
 def test_without_an_environment_a_forward_runs_once_per_forward_pass() -> None:
     assert Code(HEAD + ROLLING).hot("# C").phrase == "once per forward pass"
     stepping = ROLLING + "while True:\n    obs, reward, done, info = env.step(parts(obs))\n"

@@ -77,12 +77,12 @@ class Roots:
     are roots; ``updating`` the statements that hold a gradient update themselves; ``paced`` the statements that hold
     one, or a call that leads to one, with no loop between; ``iterating`` those that hold a call of what loops over
     updates, likewise; ``aside`` the statements that run instead of a step, when a worker is sent another command;
-    ``fitting`` the functions that hold a loop of updates, ``iterations`` also those that lead to one. ``given`` are
-    the functions that are handed to frameworks, ``begun`` the steps and updates of each file, from which all others
-    are found. ``exempt`` are the calls and loops with a step or an update in them that make nothing hot; ``collected``
-    the loops that have as many rounds as one of the ``loops``, each with that one. ``generating`` are loops in whose
-    rounds a language model makes what is learned from later, with no update among them but in a branch, ``rollouts``
-    functions that do so and that no known code calls.
+    ``fitting`` the functions that hold a loop of updates, ``iterations`` also those that lead to one, ``cycling`` those
+    that do so in each round of a loop. ``given`` are the functions that are handed to frameworks, ``begun`` the steps
+    and updates of each file, from which all others are found. ``exempt`` are the calls and loops with a step or an
+    update in them that make nothing hot; ``collected`` the loops that have as many rounds as one of the ``loops``, each
+    with that one. ``generating`` are loops in whose rounds a language model makes what is learned from later, with no
+    update among them but in a branch, ``rollouts`` functions that do so and that no known code calls.
     """
 
     loops: dict[ast.AST, set[str]] = field(default_factory=dict)
@@ -96,6 +96,7 @@ class Roots:
     paced: set[ast.AST] = field(default_factory=set)
     iterating: set[ast.AST] = field(default_factory=set)
     iterations: set[Scope] = field(default_factory=set)
+    cycling: set[Scope] = field(default_factory=set)
     aside: set[ast.AST] = field(default_factory=set)
     fitting: set[Scope] = field(default_factory=set)
     given: dict[Scope, EntryPoint] = field(default_factory=dict)
@@ -170,7 +171,7 @@ def _found_roots(
     roots.fitting -= accumulating(
         graph, roots.fitting, [each[:2] for each in found if each[2] == UPDATE], roots.functions
     )
-    roots.iterating, roots.iterations = _iterating(graph, roots.fitting)
+    roots.iterating, roots.iterations, roots.cycling = _iterating(graph, roots.fitting)
     _drive(project, graph, roots)
     rounds = find_rounds(project, graph, guards, roots.loops, roots.episodes)
     updates = roots.iterating | roots.paced | roots.loops.keys()
@@ -302,9 +303,13 @@ def _learning(found: Sequence[Begun]) -> dict[Scope, list[ast.AST]]:
     return loops
 
 
-def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> tuple[set[ast.AST], set[Scope]]:
-    """The functions with a loop of updates or a call outside of loops that leads to one, and what holds their calls."""
+def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> tuple[set[ast.AST], set[Scope], set[Scope]]:
+    """What holds the calls of functions with a loop of updates, or a call outside of loops that leads to one.
+
+    Then these functions, and those that call one of them in a loop.
+    """
     found: set[ast.AST] = set()
+    cycling: set[Scope] = set()
     todo, seen = list(fitting), set(fitting)
     while todo:
         for where, node in graph.places(todo.pop()):
@@ -312,11 +317,14 @@ def _iterating(graph: CallGraph, fitting: Iterable[Scope]) -> tuple[set[ast.AST]
             if node in graph.weak:
                 continue
             found.update(unlooped(home, node))
-            alone = home.kind == "function" and enclosing_loop(where, node, home) is None
-            if alone and home not in seen:
+            if home.kind != "function":
+                continue
+            if enclosing_loop(where, node, home) is not None:
+                cycling.add(home)
+            elif home not in seen:
                 seen.add(home)
                 todo.append(home)
-    return found, seen
+    return found, seen, cycling
 
 
 def _is_exempt(roots: Roots, scope: Scope, loop: ast.AST, programs: Programs) -> bool:

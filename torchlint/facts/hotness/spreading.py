@@ -101,7 +101,9 @@ class Spreading:
             for scope in forwards(heat.project, heat.graph)
             if not heat.live.is_dead(scope)
             and not heat.is_cold(scope)
-            and scope not in heat.roots.fitting  # the whole of a training, under the name of a pass
+            # the whole of a training, under the name of a pass
+            and scope not in heat.roots.fitting
+            and scope not in heat.roots.cycling
             and not self._is_hot(scope)
             and not called_elsewhere(heat.receivers, scope, self._is_set_up)
         }
