@@ -369,6 +369,40 @@ def test_what_a_function_takes_by_default_is_its_own_interval(default: str, othe
     assert (_names(found) == {"interval"}) is held
 
 
+DIVIDING = """
+from helpers import divisible_by
+class Agent:
+    def update(self, x, t):
+        if {}:
+            {{}}
+agent = Agent()
+for t, x in enumerate(y):
+    agent.update(x, t)
+    x.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "held"),
+    [
+        ("divisible_by(t + 1, 100)", True),
+        ("divisible_by(t, den=100)", True),
+        ("not divisible_by(t, 100)", False),
+        ("divisible_by(t, 2)", False),
+        ("divisible_by(t, accumulation_steps)", False),
+        ("indivisible(t, 100)", False),
+        ("not indivisible(t, 100)", True),
+        ("unknown(t, 100)", False),
+    ],
+)
+def test_a_function_that_compares_a_remainder_with_zero_says_when_an_interval_is_due(test: str, held: bool) -> None:
+    helpers = "def divisible_by(num, den):\n    return (num % den) == 0\n"
+    helpers += "def indivisible(num, den):\n    return num % den != 0\n"
+    code = DIVIDING.replace("divisible_by", "divisible_by, indivisible", 1).format(test).format("g(x)")
+    found = _guarded_in(Code({"code.py": code.lstrip(), "helpers.py": helpers}), row=5)
+    assert (_names(found) == {"interval"}) is held
+
+
 RESETTING = """
 class Wrapped:
     def initial(self):

@@ -68,6 +68,7 @@ from torchlint.facts.hotness.intervals import (
     is_next,
     is_on,
     period,
+    remainder,
 )
 from torchlint.rule import Frequency
 
@@ -364,7 +365,13 @@ class Guards(Fact):
                 return least(*found)
             return self._of_any(test.values, found, facts) if truth else None
         asked = predicate(test, facts)
-        return self.bound(asked, facts, truth) if asked is not None else None
+        if asked is not None:
+            return self.bound(asked, facts, truth)
+        due = remainder(test, self.defaults.project, facts) if isinstance(test, ast.Call) else None
+        if due is None or not (is_interval if truth else is_between_intervals)(due):
+            return None
+        limit = self.of(INTERVAL)
+        return None if limit is None or self._is_usual(limit, due, facts) else limit
 
     def _is_usual(self, row: Bound, test: ast.expr, facts: FileFacts) -> bool:
         """Whether a test holds by default: for an interval of one or two rounds, for a check of numbers that is on."""

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.code.alike import alike
+from torchlint.facts.code.callers import Caller, passing
 from torchlint.facts.code.model import LOOPS, Bind, FileFacts
+from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts, is_number, names_in, walk
 from torchlint.late import regex
 from torchlint.models import Word
@@ -143,6 +145,26 @@ def period(test: ast.expr) -> ast.expr | None:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
             test = left if is_modulo(left) else right
     return test.right if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) else None
+
+
+def remainder(test: ast.Call, project: Project, facts: FileFacts) -> ast.Compare | None:
+    """Return the comparison of a remainder with zero that a function of the project makes, of what a call passes.
+
+    ``step % 100 == 0`` for ``divisible_by(step, 100)``.
+    """
+    function = project.functions.get(project.qualified(facts, test.func) or "")
+    if function is None or len(function.results) != 1:
+        return None
+    match function.results[0]:
+        case ast.Compare(
+            left=ast.BinOp(left=count, op=ast.Mod() as op, right=every),
+            ops=[ast.Eq() | ast.NotEq()] as ops,
+            comparators=[ast.Constant(value=0)] as zero,
+        ):
+            given = dict(passing(function, Caller(facts, test, 0)))
+            count, every = (given.get(each.id, each) if isinstance(each, ast.Name) else each for each in (count, every))
+            return ast.Compare(ast.BinOp(count, op, every), ops, zero)
+    return None
 
 
 def is_on(test: ast.expr, facts: FileFacts) -> bool:
