@@ -53,6 +53,9 @@ NONE = {
     "        return torch.ones(3, device=self.device)\n",
     "an accelerator that the next line takes back": 'device = "cuda" if torch.cuda.is_available() else "cpu"\n'
     'device = torch.device("cpu")\n\n\ndef f(x):\n    return x.to(device)\n',
+    "a seed": "def seed(n):\n    torch.manual_seed(n)\n    torch.cuda.manual_seed_all(n)\n",
+    "a seed where there is an accelerator": "if torch.cuda.is_available():\n"
+    "    torch.cuda.manual_seed(3)\n    torch.backends.cudnn.deterministic = True\n",
     "a cast": "def f(x, dtype):\n    return x.to(dtype), x.to(torch.float32)\n",
     "a camera": "def f(open_camera):\n    return open_camera(device=0)\n",
     "a field of a class": 'class C:\n    def __init__(self):\n        self.device = "cpu"\n\n    def f(self, x):\n'
@@ -70,6 +73,9 @@ SOME = {
     "a number": "x = torch.zeros(3, device=0)\n",
     "a call of cuda()": "net = nn.Linear(4, 2).cuda()\n",
     "a function of torch.cuda": "torch.cuda.synchronize()\n",
+    "a seed beside a move": "if torch.cuda.is_available():\n    torch.cuda.manual_seed(3)\n"
+    "    torch.set_default_tensor_type(torch.cuda.FloatTensor)\n",
+    "a choice": "net = wrap(nn.Linear(4, 2), torch.cuda.is_available())\n",
     "torch.cuda under another name": "from torch.cuda import synchronize as wait\n\nwait()\n",
     "torch.accelerator": "device = torch.accelerator.current_accelerator()\n",
     "an option": "import argparse\n\nparser = argparse.ArgumentParser()\n"

@@ -27,6 +27,8 @@ _NAMED = regex(
 )
 # What of torch belongs to accelerators, and methods that move something to one.
 _MODULES = frozenset({"torch.cuda", "torch.accelerator", "torch.xpu", "torch.mps", "torch.npu", "torch.mtia"})
+# What makes its random numbers the same in each run, which programs do whether or not they use one.
+_SEEDS = frozenset({"torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
 _METHODS = frozenset({"cuda", "xpu", "npu", "hpu", "to_gpu", "to_cuda", "to_device"})
 _PLACING = frozenset({"device", "device_map", "device_type", "map_location"})
 _FIRST = frozenset({"torch.device", "torch.set_default_device"})
@@ -102,8 +104,29 @@ class Devices(Fact):
             return False
         name = self.project.qualified(facts, node) or ""
         if _accelerated(name) or self._places(name):
-            return True
+            return not self._seeds(facts, node)
         return node.attr in _METHODS and isinstance(call := facts.parent.get(node), ast.Call) and call.func is node
+
+    def _seeds(self, facts: FileFacts, node: ast.AST) -> bool:
+        """Whether a name of torch is used for seeds alone: ``if torch.cuda.is_available(): torch.cuda.manual_seed(1)``.
+
+        Settings of a backend for equal runs may stand beside.
+        """
+        whole, above = next(step for step in facts.climb(node) if not isinstance(step[1], ast.Attribute))
+        if self.project.qualified(facts, whole) in _SEEDS:
+            return True
+        match facts.parent.get(above) if isinstance(above, ast.Call) and above.func is whole else None:
+            case ast.If(test=test, body=body, orelse=[]) if test is above:
+                return all(self._is_seed(facts, stmt) for stmt in body)
+        return False
+
+    def _is_seed(self, facts: FileFacts, stmt: ast.stmt) -> bool:
+        match stmt:
+            case ast.Expr(value=ast.Call(func=func)):
+                return self.project.qualified(facts, func) in _SEEDS
+            case ast.Assign(targets=[ast.Attribute() as target]):
+                return (self.project.qualified(facts, target) or "").startswith("torch.backends.")
+        return False
 
     def _moves(self, facts: FileFacts, node: ast.AST) -> bool:
         """Whether a call is given a device that may be another than the CPU."""
