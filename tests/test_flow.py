@@ -525,6 +525,11 @@ GRAPHS = {
     "the values of a maximum": ("y, i = net(x).max(1)\ny.sum().backward()", {"BACKWARD"}),
     "the positions of a maximum": ("y, i = net(x).max(1)\ni.sum().backward()", set()),
     "another network": ("other = nn.Linear(3, 1)\nother(net(x)).sum().backward()", {"BACKWARD"}),
+    "an operation of its own": (
+        "class Scaled(torch.autograd.Function):\n    pass\nScaled.apply(net(x), 2).mean().backward()",
+        {"BACKWARD"},
+    ),
+    "applied by something else": ("class Scaled:\n    pass\nScaled.apply(net(x)).mean().backward()", {"PASSED"}),
     "log_prob of a distribution": (
         "dist = torch.distributions.Normal(net(x), 1)\n(-dist.log_prob(x)).mean().backward()",
         {"BACKWARD"},

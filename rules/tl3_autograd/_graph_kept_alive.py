@@ -83,6 +83,18 @@ def chains(site: Site, node: cst.CSTNode) -> bool:
     return bool(own) and carried.issuperset(own) and chain.goes_on(carried)
 
 
+def is_part_of_result(site: Site, node: cst.CSTNode, where: str) -> bool:
+    """Return whether a sum of the function's own adds up what is a part of its result, too.
+
+    ``loss += part + rest; shown += part``, where ``loss`` is returned and ``shown`` is gone with the call.
+    """
+    twin = site.expression(node)
+    if twin is None or not isinstance(site.file.parent.get(twin), (ast.AugAssign, ast.BinOp)):
+        return False
+    bindings = site.file.scope_of(twin).function.bindings.get(where, ())
+    return any(each.how is Bind.ASSIGN for each in bindings) and site.fact(Losses).returned(site.file, twin)
+
+
 def lives_for_a_call(site: Site, node: cst.CSTNode) -> bool:
     """Return whether a list is made and filled within one step or update, and then handed out: actions of all agents.
 

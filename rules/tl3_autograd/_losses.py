@@ -128,9 +128,16 @@ class Losses(Fact):
 
     def outlived(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether the graph of a name may be a part of what its function returns, stores or hands on."""
+        return self._used_for(facts, node, _KEPT_ON)
+
+    def returned(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether the graph of a name is a part of what its function returns."""
+        return self._used_for(facts, node, frozenset({Use.RETURNED}))
+
+    def _used_for(self, facts: FileFacts, node: ast.expr, ends: frozenset[Use]) -> bool:
         if not isinstance(node, ast.Name):
             return False
-        return any(self.flow.graph_uses(facts, other) & _KEPT_ON for other in self._other_uses(facts, node))
+        return any(self.flow.graph_uses(facts, other) & ends for other in self._other_uses(facts, node))
 
     def runs_through(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether ``backward()`` runs through what an expression is made of, on a path around the expression.

@@ -16,6 +16,7 @@ from ._graph_kept_alive import (
     gives_loss,
     is_leaf,
     is_loss,
+    is_part_of_result,
     lives_for_a_call,
     written_into,
 )
@@ -152,6 +153,8 @@ class GraphKeptAlive(Rule):
         freed = given or backpropagated(site, node)
         if (freed or place) and not (freed and (learns or backpropagated_in_round(site, node))):
             return  # the graph is wanted until a later backward()
+        if not learns and not freed and is_part_of_result(site, node, where):
+            return  # what the function returns holds its graph, and longer than the sum does
         ends = site.flow.graph_uses(node)
         if ends & (_LATER - {Use.PASSED} if given else _LATER):
             return

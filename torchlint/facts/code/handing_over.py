@@ -14,7 +14,8 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
 from torchlint.rule import Kind
 
-_DIFFERENTIABLE = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+DIFFERENTIABLE = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+"""Classes of whose forward and backward pass a program makes an operation: ``Scaled.apply(x)``."""
 Handed = tuple[Scope, Caller]
 _Forward = tuple[Scope, int]
 
@@ -45,7 +46,7 @@ def _applied(project: Project, forwards: Mapping[str, _Forward], facts: FileFact
 def _forwards(project: Project) -> Iterator[tuple[str, _Forward]]:
     """The functions that ``apply`` of classes runs, and how many parameters it fills itself: with a context."""
     for cls in project.classes:
-        if _DIFFERENTIABLE.isdisjoint(project.ancestry(cls)):
+        if DIFFERENTIABLE.isdisjoint(project.ancestry(cls)):
             continue
         forward = project.method(cls, "forward")
         if forward is not None and "staticmethod" in forward.decorator_names:

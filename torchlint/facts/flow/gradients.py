@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from torchlint.facts.code.handing_over import DIFFERENTIABLE
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.dataflow.spots import Spot
 from torchlint.facts.flow.carriers import Next
@@ -116,11 +117,16 @@ class GraphCarrier:
             return self.operation(spot, call)
         if kind in (Kind.TENSOR, Kind.DISTRIBUTION):
             return iter((Use.DETACHED,)) if method in _ENDS else self._changing(spot, call, call.func)
-        if kind is Kind.MODULE:
+        if kind is Kind.MODULE or (method == "apply" and self._is_operation(spot, call.func.value)):
             return self.operation(spot, call)
         if kind in (Kind.NDARRAY, Kind.SCALAR, Kind.NUMBER) or gathers(method, call):
             return iter((Use.DETACHED,))
         return None
+
+    def _is_operation(self, spot: Spot, node: ast.expr) -> bool:
+        """Whether a node is a class of a program's own operations with gradients."""
+        name = self.ground.project.qualified(spot.facts, node)
+        return name is not None and not DIFFERENTIABLE.isdisjoint(self.ground.project.ancestry(name))
 
     def _changing(self, spot: Spot, call: ast.Call, func: ast.Attribute) -> Next:
         """An operation with another tensor, which it may change in place."""
