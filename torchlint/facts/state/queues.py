@@ -196,7 +196,8 @@ class Queues(Fact):
         literal = self.values.of(facts, node).literal
         if isinstance(literal, (int, float)) and not isinstance(literal, bool):
             return literal
-        made = [self.values.of(where, value).literal for where, value in self._made(facts, node)]
+        given = [self.values.of(where, value) for where, value in self._made(facts, node)]
+        made = [value.literal for value in given if value.kind is not Kind.NONE]  # left out, where none is made
         known = [number for number in made if isinstance(number, (int, float))]
         return max(known, default=None) if len(known) == len(made) else None
 
