@@ -28,6 +28,7 @@ CALLS = {
     "environment": "import gymnasium\npole = gymnasium.make('CartPole-v1')\npole.step(0)",
     "other step of an environment": "venv.step_wait()",
     "environment that acts": "reward, done = env.act(action)",
+    "environment that answers as a step does": "obs, _, done, infos = envs.plan_and_act(goals)",
 }
 
 # By the name of the exemption: code, in which ``g`` is called where a step or an update would make it hot.
@@ -77,6 +78,22 @@ def test_a_row_decides_what_a_call_runs(name: str, text: str) -> None:
     found = deciding(code.file(), call, code.analyses[Values])
     assert found is not None and found.name == name
     assert runs(code.file(), call, code.analyses[Values]) == (found.runs or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "obs, _, done, infos = env.reset_to(state)",
+        "obs, _, done, infos = planner.plan(goals)",
+        "obs, reward, done = env.read(goals)",
+        "obs, low, high, names = env.read(goals)",
+        "obs, _, done, infos = env.last()",
+    ],
+)
+def test_a_method_of_any_name_is_a_step_only_by_what_it_is_given_and_gives(text: str) -> None:
+    code = Code(text)
+    call = next(node for node in code.expressions() if isinstance(node, ast.Call))
+    assert deciding(code.file(), call, code.analyses[Values]) is None
 
 
 def test_a_step_that_a_class_of_a_library_has_is_one_if_it_is_unpacked() -> None:

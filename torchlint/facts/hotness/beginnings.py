@@ -60,11 +60,11 @@ class MethodCall(NamedTuple):
 class Beginning(NamedTuple):
     """A call that begins hot code: methods, what they run (``None``: nothing), and what the call has to be.
 
-    ``says`` completes "hot code begins at", or for rows that run nothing "none begins at".
+    Without ``methods``, a method of any name. ``says`` completes "hot code begins at", or for rows that run nothing "none begins at".
     """
 
     name: str
-    methods: Collection[str]
+    methods: Collection[str] | None
     runs: str | None
     says: str
     holds: Callable[[MethodCall], bool]
@@ -143,12 +143,19 @@ BEGINNINGS = (
         "`env.act(action)`, `game.make_action(action)`, but not `agent.act(obs)`",
         lambda at: bool(at.call.args) and (_ENV.fits(at.name) or (at.method == "make_action" and _GAME.fits(at.name))),
     ),
+    Beginning(
+        "environment that answers as a step does",
+        None,
+        STEP,
+        "`obs, reward, done, info = envs.plan_and_act(goals)`, a method of any name that does not reset",
+        lambda at: at.given and _ENV.fits(at.name) and "reset" not in at.method and _gives_answer(at.facts, at.call),
+    ),
 )
 
 
 @cache
 def _rows(method: str) -> tuple[Beginning, ...]:
-    return tuple(row for row in BEGINNINGS if method in row.methods)
+    return tuple(row for row in BEGINNINGS if row.methods is None or method in row.methods)
 
 
 def runs(facts: FileFacts, call: ast.Call, values: Values) -> str:
@@ -196,6 +203,14 @@ def _unpacks(facts: FileFacts, call: ast.Call) -> bool:
         ) if value is call:
             bound = facts.scope_of(call).function.bindings.values()
             return any(_is_part_of(each, name, call.lineno) for known in bound for each in known)
+    return False
+
+
+def _gives_answer(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a call is unpacked at once, into names of what a step gives."""
+    match facts.statement(call):
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value):
+            return value is call and _is_answer(parts)
     return False
 
 
