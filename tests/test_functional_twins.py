@@ -19,6 +19,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "LogSoftmax": {"dim": 1},
     "Softmin": {"dim": 1},
     "Threshold": {"threshold": 0.1, "value": -1.0},
+    **{f"{pool}Pool{axes}d": {"kernel_size": 2} for pool in ("Max", "Avg") for axes in (1, 2, 3)},
 }
 
 
@@ -49,6 +50,8 @@ def inputs_of(name: str, count: int) -> list[Any]:
             return [torch.rand(2, 3, 4, 4)[:, :, 0] if name == "Dropout1d" else torch.rand(2, 3, 4, 4)]
         case "Dropout3d":
             return [torch.rand(2, 3, 4, 4, 4)]
+        case "MaxPool1d" | "MaxPool2d" | "MaxPool3d" | "AvgPool1d" | "AvgPool2d" | "AvgPool3d":
+            return [torch.rand(2, 3, *[4] * int(name[-2]))]
     return rows
 
 

@@ -60,7 +60,8 @@ class MethodCall(NamedTuple):
 class Beginning(NamedTuple):
     """A call that begins hot code: methods, what they run (``None``: nothing), and what the call has to be.
 
-    Without ``methods``, a method of any name. ``says`` completes "hot code begins at", or for rows that run nothing "none begins at".
+    Without ``methods``, a method of any name. ``says`` completes "hot code begins at", or for rows that run nothing
+    "none begins at".
     """
 
     name: str
