@@ -32,6 +32,7 @@ from ._host_rows import HostRows, copied_again, fills_host, lies_there
 from ._item import gives_items
 from ._joined_on_host import joined_items, moved_at_once
 from ._put_together import put_together, takes_row
+from ._steps_of_batch import is_step
 
 _METHODS = method_names(moves=True)
 _CREATORS = function_names("torch", makes="data")
@@ -42,6 +43,7 @@ _SURELY_TENSOR = frozenset({"detach", "unsqueeze", "squeeze", "clone"})
 
 _TOGETHER = "each item is copied separately, one transfer per iteration; stack the items and move them in one transfer"
 _AGAIN = "`{name}` is copied to the device for each {tensors} that it indexes; move it there once, before it is used"
+_STEP = "each step of a batch is moved separately, in the loop over its steps; move the batch once, before the loop"
 _ITEM = "each item of a dataset is moved separately, before a batch is made of it; move the batch in one transfer"
 _ROW_OF_ALL = "all of the tensor is copied to the host in each round, for one row of it; copy it once, before the loop"
 _BEFORE = "rows are moved one at a time, with a GPU sync each; move the whole tensor once before the loop"
@@ -124,6 +126,8 @@ class TransferPerItem(Rule):
     one row, one column or some rows of a tensor at a time, by a number or of a loop over the rows, or of all of it for
     one row. A tensor that a network gave and that is stored in a row or column of a tensor on the host counts too:
     `tokens[:, i] = token` copies it there; so does a move of all that is stored there, in the same loop.
+    Also a move to a device of one step of a batch, `batch["obs"][:, t]`, or of what a function makes of it, in a loop
+    over the steps.
     Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
     indexed: each of these copies it there, and the first is reported. And moves to a device in `__getitem__` of a
     dataset, which a loader calls for each item of a batch.
@@ -227,6 +231,9 @@ class TransferPerItem(Rule):
         alone = known in (Kind.TENSOR, Kind.UNKNOWN, Kind.LIST) or (items is not None and known is Kind.NDARRAY)
         element = alone and _is_element(site, call) and loop.joined
         together = element or (alone and put_together(site, call))
+        if not (together or _to_host(call) or loop.learns) and is_step(site, source):
+            yield Report(call, _STEP)
+            return
         # A state that goes from round to round stays where it is if only its copies are collected.
         kept = element and _to_host(call) and loop.carried is True and not loop.learns
         kept = kept and not site.fact(RolloutLoops).around(site.file, site.twin)  # one copy is little beside a rollout

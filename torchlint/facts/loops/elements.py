@@ -67,7 +67,7 @@ class Elements(Fact):
 
     def _part(self, facts: FileFacts, node: ast.AST) -> Value | None:
         """What is known of the collection that an expression is an element of, or a column: ``x[:, t]``."""
-        if isinstance(node, ast.Subscript) and (column := _column(node)) is not None:
+        if isinstance(node, ast.Subscript) and (column := column_of(node)) is not None:
             return self.values.of(facts, node.value) if self.counted(facts, node.value, column) else None
         return self.collection(facts, node)
 
@@ -245,7 +245,7 @@ class Elements(Fact):
                 target=ast.Name(id=count),
                 body=[ast.Assign(targets=[ast.Subscript() as place], value=ast.Call(func=ast.Attribute() as func))],
             ):
-                index = _column(place) or first_index(place)
+                index = column_of(place) or first_index(place)
                 rest = func.value if isinstance(func.value, ast.Subscript) else None
             case _:
                 return False
@@ -410,11 +410,11 @@ def _is_shifted(read: ast.Subscript, written: ast.Subscript) -> bool:
     """Whether what is read was written in another round: ``x[t + 1]`` for ``x[t]``, or ``x[t]`` for ``x[t + 1]``."""
     if not alike(read.value, written.value):
         return False
-    one, other = (_column(part) or first_index(part) for part in (read, written))
+    one, other = (column_of(part) or first_index(part) for part in (read, written))
     return ast.BinOp in (type(one), type(other)) and not alike(one, other)
 
 
-def _column(node: ast.Subscript) -> ast.expr | None:
+def column_of(node: ast.Subscript) -> ast.expr | None:
     """The index behind the axes that a subscript leaves whole, ``t`` of ``x[:, t]``; ``None``: the first is one."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
     rest = list(dropwhile(_is_whole, parts))
