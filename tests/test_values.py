@@ -1567,6 +1567,32 @@ def test_what_is_in_a_dict_after_updates(text: str, kind: str) -> None:
     assert shown(f"y = {{}}\n{text}\nfor k, v in y.items():\n    show(v)").partition(" ")[0] == kind
 
 
+REWRITTEN = {
+    "over the keys": ("for k in x.keys():\n    x[k] = torch.tensor(x[k])", "tensor"),
+    "over the dict": ("for k in x:\n    x[k] = torch.tensor(x[k])", "tensor"),
+    "over a list of its keys": ("for k in list(x.keys()):\n    x[k] = torch.tensor(x[k])", "tensor"),
+    "over items": ("for k, v in x.items():\n    x[k] = v.cuda()", "tensor"),
+    "in each branch": (
+        "for k in x:\n    if k == 'u':\n        x[k] = y.long()\n    else:\n        x[k] = y.cuda()",
+        "tensor",
+    ),
+    "in one branch": ("for k in x:\n    if k == 'u':\n        x[k] = torch.tensor(x[k])", "unknown"),
+    "with several kinds": ("for k in x:\n    if k:\n        x[k] = 'a'\n    else:\n        x[k] = y.cuda()", "unknown"),
+    "under another key": ("for k in x:\n    x[y] = torch.tensor(x[k])", "unknown"),
+    "of another dict": ("for k in y:\n    x[k] = torch.tensor(y[k])", "unknown"),
+    "but for some": ("for k in x:\n    if y:\n        continue\n    x[k] = torch.tensor(x[k])", "unknown"),
+    "before another is put in": ("for k in x:\n    x[k] = torch.tensor(x[k])\nx['c'] = y", "unknown"),
+    "after another is put in": ("x['c'] = y\nfor k in x:\n    x[k] = torch.tensor(x[k])", "tensor"),
+    "before another dict": ("for k in x:\n    x[k] = torch.tensor(x[k])\nx = y", "unknown"),
+    "where a test says so": ("if y:\n    for k in x:\n        x[k] = torch.tensor(x[k])", "unknown"),
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), REWRITTEN.values(), ids=REWRITTEN)
+def test_what_is_in_a_dict_behind_a_loop_that_rewrites_it(text: str, kind: str) -> None:
+    assert shown(f"def f(x, y):\n{indent(text, '    ')}\n    show(x['c'])").partition(" ")[0] == kind
+
+
 COLLECTIVES = {
     "accelerator.gather(x)": "tensor",
     "self.accelerator.reduce(x, 'mean')": "tensor",

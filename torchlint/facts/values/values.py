@@ -44,6 +44,7 @@ from torchlint.facts.values.join import (
 from torchlint.facts.values.libraries import library_name
 from torchlint.facts.values.loaders import moves_itself
 from torchlint.facts.values.needed import Needed
+from torchlint.facts.values.rewriting import rewritten
 from torchlint.facts.values.signatures import starred, table
 from torchlint.facts.values.tensors import tensor_item
 from torchlint.facts.values.tested import behind_flags, is_never_chosen, possible, within_test
@@ -309,8 +310,8 @@ class Values(Fact):
             name = self.project.qualified(facts, node) or ""
             return self._named(facts, name) if name else UNKNOWN
         seen = possible(self.project, facts, node, reach.bindings, lambda each: self._ask.solver.ask((facts, each)))
-        result = self._ask.reached(facts, reach) if seen is reach.bindings else self._ask.bound(facts, seen)
-        if result is None:
+        found = self._ask.reached(facts, reach) if seen is reach.bindings else self._ask.bound(facts, seen)
+        if (result := rewritten(self._ask, facts, node, found)) is None:
             return None
         result = self._needed.as_asserted(facts, node, within_test(self.project, facts, node, result))
         if result == UNKNOWN:
