@@ -276,6 +276,70 @@ PROGRAMS = {
         """,
         {"item", "feeds"},
     ),
+    "a row that the round writes behind it": (
+        """
+        def f(n):
+            x = torch.zeros(n, 4)
+            for i in range(n):
+                print(«x[i, 0].cpu()»)
+                x[i, -1] = 1
+        """,
+        {"item", "counted"},
+    ),
+    "a column that each round writes behind it": (
+        """
+        def f(n):
+            x = torch.zeros(4, n)
+            for i, y in enumerate(g(n)):
+                print(«x[:, i].cpu()»)
+                x[:1, i] = y
+        """,
+        {"item"},
+    ),
+    "a row of what goes from round to round": (
+        """
+        def f(n, h):
+            x = torch.zeros(n, 4)
+            for i in range(n):
+                h = cell(h)
+                x[i] = h
+                print(«x[i].cpu()»)
+        """,
+        {"item", "counted", "carried"},
+    ),
+    "a row where the round writes another one": (
+        """
+        def f(n):
+            x = torch.zeros(n, 4)
+            for i in range(n):
+                print(«x[i].cpu()»)
+                x[i + 1] = 1
+        """,
+        {"item", "counted", "carried"},
+    ),
+    "a row where the round writes a column": (
+        """
+        def f(n):
+            x = torch.zeros(n, 4)
+            for i in range(n):
+                print(«x[i].cpu()»)
+                x[:, i] = 1
+        """,
+        {"item", "counted", "carried"},
+    ),
+    "a row where a function may write another one": (
+        """
+        def f(n):
+            x = torch.zeros(n, 4)
+            def g(i):
+                x[i + 1] = 1
+            for i in range(n):
+                print(«x[i].cpu()»)
+                x[i] = 1
+                g(i)
+        """,
+        {"item", "counted", "carried"},
+    ),
     "decided by what was carried": (
         """
         def f(xs):

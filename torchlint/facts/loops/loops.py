@@ -11,6 +11,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import COMPREHENSIONS, Binding, FileFacts
+from torchlint.facts.code.naming import mentions_of, rightmost_name
 from torchlint.facts.code.nesting import OUTSIDE, LoopNode, around, head, inside, nodes_of, stored_before
 from torchlint.facts.code.reach import MOST_BINDINGS, Rounds
 from torchlint.facts.code.room import roomy
@@ -233,7 +234,7 @@ class _Needing:
     Attributes:
         item: the element that the loop is at is among it. turned: a name from the round before is.
         unknown: a name that is bound without a value, or too often, is.
-        outer: names that are bound outside of the loop.
+        outer: names that are bound outside of the loop. rows: those of which each round touches a row of its own.
         chains: attributes of such names, with their texts. calls: all calls.
     """
 
@@ -244,6 +245,7 @@ class _Needing:
         self.body = loops.body(loop)
         self.item = self.turned = self.unknown = False
         self.outer: set[str] = set()
+        self.rows: set[str] = set()
         self.chains: list[tuple[ast.Attribute, str]] = []
         self.calls: list[ast.Call] = []
         self._seen: set[ast.AST] = set()
@@ -261,7 +263,8 @@ class _Needing:
         known = not self.unknown
         for call in self.calls:
             effects = sides.call(self.facts, call)
-            if any(sides.overlaps(text, writes) and not self._is_own(text, call) for text in effects.reads):
+            others = effects.reads - self.rows
+            if any(sides.overlaps(text, writes) and not self._is_own(text, call) for text in others):
                 return True
             known = known and effects.known
         return False if known else None
@@ -303,7 +306,46 @@ class _Needing:
                 for binding in turns.before:
                     self._bound(name.id, binding)
         if any(binding.stmt not in self.body and binding.stmt is not self.loop for binding in bindings):
-            self.outer.add(name.id)
+            if not self._is_own_row(name):
+                self.outer.add(name.id)
+                return
+            self.rows.add(name.id)
+            for _, put in self.facts.scope_of(name).function.appends.get(name.id, ()):
+                if put in self.body:
+                    self.follow(put)
+
+    def _is_own_row(self, name: ast.Name) -> bool:
+        """Whether each round touches one row of what a name holds, its own: ``x[i]``, and ``x[i, 0] = y`` behind it.
+
+        A function of the same function may touch other rows, so that none may be called.
+        """
+        own = self.facts.scope_of(name).function.bindings
+        calls = (node for node in self.body if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+        if name.id not in own or any(each.scope for call in calls for each in own.get(rightmost_name(call.func), ())):
+            return False
+        places = {self._counted(each) for each in mentions_of(self.facts, self.loop, name.id)}
+        return len(places) == 1 and None not in places
+
+    def _counted(self, name: ast.Name) -> int | None:
+        """The axis of a name on which it is taken at the number of the round: 1 of ``x[:, i]``; ``None``: on none."""
+        loop, above = self.loop, self.facts.parent.get(name)
+        if not isinstance(loop, ast.For) or not isinstance(above, ast.Subscript) or above.value is not name:
+            return None
+        count = loop.target
+        if isinstance(count, ast.Tuple) and self._numbers(loop.iter):
+            count = count.elts[0]
+        elif not self.loops.is_range(self.facts, loop.iter):
+            return None
+        parts = above.slice.elts if isinstance(above.slice, ast.Tuple) else [above.slice]
+        axis = next((place for place, part in enumerate(parts) if not isinstance(part, ast.Slice)), 0)
+        bound = self.loops.values.project.reaching(self.facts, parts[axis]).only
+        same = alike(parts[axis], count) and bound is not None and bound.stmt is loop
+        return axis if same else None
+
+    def _numbers(self, over: ast.expr) -> bool:
+        """Whether a loop goes over ``enumerate(x)``."""
+        named = self.loops.values.project.qualified(self.facts, over.func) if isinstance(over, ast.Call) else None
+        return named == "builtins.enumerate"
 
     def _rounds(self, name: ast.Name) -> Rounds:
         """The bindings of a name in this loop; a comprehension hands nothing on by names."""
