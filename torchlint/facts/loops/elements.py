@@ -415,7 +415,7 @@ def _is_shifted(read: ast.Subscript, written: ast.Subscript) -> bool:
 
 
 def column_of(node: ast.Subscript) -> ast.expr | None:
-    """The index behind the axes that a subscript leaves whole, ``t`` of ``x[:, t]``; ``None``: the first is one."""
+    """Return the index behind the axes that a subscript leaves whole, ``t`` of ``x[:, t]``; none where it has none."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
     rest = list(dropwhile(_is_whole, parts))
     return rest[0] if rest and len(rest) < len(parts) else None
