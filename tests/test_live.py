@@ -124,6 +124,24 @@ def test_all_is_live_in_a_distribution_and_where_nothing_starts() -> None:
     assert not _dead({"nets.py": NETS})
 
 
+def test_all_is_live_beside_programs_that_import_no_file_of_the_project() -> None:
+    agent = """
+        from nets import Used
+
+
+        class Agent:
+            def __init__(self):
+                self.net = Used()
+
+            def learn_from(self, batch):
+                return self.net(batch)
+    """
+    alone = "import torch\n\n\nclass Own:\n    pass\n\n\nfor _ in range(9):\n    print(torch.zeros(3))\n"
+    texts = {"nets.py": NETS, "agent.py": agent, "alone.py": alone}
+    assert _dead(texts) == {"alone.Own"}
+    assert "agent.Agent" in _dead({**texts, "run.py": RUN})
+
+
 def test_what_lies_outside_of_the_packages_of_a_distribution_is_dead_where_no_program_comes_to_it() -> None:
     scripts = {f"models/{name}": text for name, text in _with("").items()}
     texts = {**scripts, "pkg/__init__.py": "", "pkg/core.py": NETS}

@@ -58,8 +58,8 @@ class Live(Fact):
     reads other names, and so on. A name that no import explains means every definition that bears it, and so does a
     word of a text. Code that looks definitions up by a text that is not in it comes to all that the module holds where
     it looks, or to all there is. A definition that is not reached is dead. Nothing is dead in the packages of a
-    distribution, which programs elsewhere import, and where no file starts anything; but for models that a copied file
-    brings along.
+    distribution, which programs elsewhere import, where no file starts anything, and beside programs that import no
+    file of the project; but for models that a copied file brings along.
     """
 
     project: Project
@@ -129,12 +129,30 @@ class Live(Fact):
             if not inside or path.rpartition("/")[0] in ("", "src") or path.startswith(inside)
         )
 
-    def _unoffered(self, offered: Collection[FileFacts]) -> list[Scope]:
+    def _unoffered(self, offered: frozenset[FileFacts]) -> list[Scope]:
         """The definitions that no program comes to, of files that are not offered to others."""
         programs = self._programs()
+        if apart := self._apart(programs):
+            offered |= apart
         tops = (scope for facts in offered for scope in facts.scopes if _is_top(scope))
         found = self._unreached([*programs, *offered, *tops]) if programs else ()
+        if apart:
+            self.named = frozenset()
         return [scope for scope in found if scope.file not in offered]
+
+    def _apart(self, programs: Iterable[Node]) -> frozenset[FileFacts]:
+        """All files but the programs, where these import none: what imports the others is not in the project.
+
+        So a notebook that trains another model says nothing of the modules beside it.
+        """
+        begun = {node if isinstance(node, FileFacts) else node.file for node in programs}
+        imported = (
+            file is not facts
+            for facts in begun
+            for dotted in (*facts.imports, *facts.star_imports)
+            for file in self.project.names.meant(facts.path, dotted)
+        )
+        return frozenset() if any(imported) else frozenset(self.project.files.values()) - begun
 
     def _unreached(self, roots: Sequence[Node]) -> list[Scope]:
         """The definitions that no program comes to; ``left`` are then those that none would come to with a namesake."""
