@@ -450,6 +450,25 @@ PROGRAMS = {
         "        x.backward()\n    show(x)",
         "tensor",
     ),
+    "what a function of torch takes before a branch replaces it by a part of it": (
+        "def f(x):\n    torch.zeros_like(x)\n    if y:\n        x = x[:, -1]\n    show(x)\nf(made())",
+        "tensor",
+    ),
+    "what a function of torch takes before a branch replaces it by something else": (
+        "def f(x):\n    torch.zeros_like(x)\n    if y:\n        x = made()\n    show(x)\nf(made())",
+        "unknown",
+    ),
+    "fields of a named tuple that are taken apart": (
+        "from typing import NamedTuple\nclass Batch(NamedTuple):\n    obs: torch.Tensor\n    size: int\n"
+        "    names: list[str]\ndef f():\n    return Batch(*made())\n"
+        "a, *b, c = f()\nd, e, _ = f()\nshow((a, b, c, d, e))",
+        "tuple (tensor, unknown, unknown, tensor, Python number int)",
+    ),
+    "fields of a named tuple by their places": (
+        "from typing import NamedTuple\nclass Batch(NamedTuple):\n    obs: torch.Tensor\n    size: int\n"
+        "class Named(Batch):\n    pass\nx = Named(*made())\nshow((x[0], x[1], x[2], x[0:1]))",
+        "tuple (tensor, Python number int, unknown, unknown)",
+    ),
     "what one of two branches runs backward": (
         "def f():\n    if y:\n        x = made()\n        x.backward()\n    else:\n        x = made()\n    show(x)",
         "unknown",

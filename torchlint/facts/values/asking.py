@@ -128,6 +128,11 @@ class Ask:
         sums = [v for b, v in zip(bindings, values, strict=True) if b.how is Bind.AUGMENT]
         return join(summed(values, sums))
 
+    def gives_tensor(self, facts: FileFacts, binding: Binding) -> bool:
+        """Return whether a binding gives a tensor, as far as is known yet."""
+        value = self.solver.ask((facts, binding))
+        return value is None or value.kind is Kind.TENSOR
+
     def returned(self, functions: Iterable[Scope]) -> Value | None:
         """Return the value of a call that may run any of these functions."""
         return join(self.solver.ask(function) for function in functions)

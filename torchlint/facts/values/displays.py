@@ -6,8 +6,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from torchlint.facts.code.callers import fields_of
 from torchlint.facts.code.decorating import keeps_result
 from torchlint.facts.code.model import Binding, FileFacts, Scope
+from torchlint.facts.code.solver import NotYetError
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import contents, join, list_of, tuple_of
 from torchlint.facts.values.operators import listed, unpack
@@ -17,6 +19,7 @@ from torchlint.rule import UNKNOWN, Kind, Value
 _KEEPING = Word("keeping of a record")
 _OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.CLASS})
 _MIXED = frozenset({Kind.UNKNOWN, Kind.ITEM})
+_TUPLE = "typing.NamedTuple"
 _FEWEST = 3
 """Lists of two are pairs of the same kind as well, which code changes and extends."""
 
@@ -103,6 +106,23 @@ def unpacked(ask: Ask, facts: FileFacts, binding: Binding, value: Value | None) 
             if plain and len(functions) > 1 and given and not any(isinstance(part, ast.Starred) for part in parts):
                 return _by_parts([ask.value(file, node) for file, node in given], len(parts))
     return value
+
+
+def part_of(ask: Ask, value: Value, step: int) -> Value:
+    """Return one element of what is taken apart; -1 stands for what comes after a starred target."""
+    return field_of(ask, value, step) or unpack(value, step)
+
+
+def field_of(ask: Ask, value: Value, place: int) -> Value | None:
+    """Return what is at a place of a named tuple whose class says what its fields are, ``None`` for anything else."""
+    named = value.kind is Kind.INSTANCE and not value.items and _TUPLE in ask.project.ancestry(value.name)
+    fields = list(fields_of(ask.project, value.name)) if named else []
+    if not 0 <= place < len(fields):
+        return None
+    found = ask.attribute(value.name, fields[place])
+    if found is None:
+        raise NotYetError
+    return found
 
 
 def _by_parts(values: Sequence[Value | None], count: int) -> Value | None:

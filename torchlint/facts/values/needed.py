@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cache
 
@@ -33,6 +33,7 @@ class Needed:
     """Answers whether a name must hold a tensor, since a call in its function takes nothing else."""
 
     project: Project
+    gives_tensor: Callable[[FileFacts, Binding], bool]
     _places: dict[Scope, Mapping[str, list[ast.Name]]] = field(default_factory=dict)
     _asserted: dict[Scope, Mapping[str, Value]] = field(default_factory=dict)
 
@@ -40,14 +41,16 @@ class Needed:
         """Return whether the function that reads a name passes the same binding to a call that takes only tensors.
 
         Where branches give the name a value each, every one of these may be passed in its branch:
-        ``if mixed: loss = f(x); loss.backward()``, ``else: loss = g(x); loss.backward()``.
+        ``if mixed: loss = f(x); loss.backward()``, ``else: loss = g(x); loss.backward()``. Others may give a
+        tensor by what they are: ``if last: mask = mask[:, -1]``, where ``torch.zeros_like(mask)`` comes before.
         """
         places = self._where_given(facts, node)
         if not places:
             return False
         here = self.project.bound_to(facts, node)
         passed = (self.project.bound_to(facts, place) for place in places)
-        return bool(here) and here == frozenset[Binding]().union(*(each for each in passed if each <= here))
+        taken = frozenset[Binding]().union(*(each for each in passed if each <= here))
+        return bool(taken) and all(self.gives_tensor(facts, each) for each in here - taken)
 
     def was_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
         """Return whether a function of torch took the same value before in any case, so that it is a tensor.

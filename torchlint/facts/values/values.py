@@ -24,7 +24,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict, plain
-from torchlint.facts.values.displays import display, either_row, some_of, unpacked
+from torchlint.facts.values.displays import display, either_row, field_of, part_of, some_of, unpacked
 from torchlint.facts.values.generated import encoded, is_input, of_rows, picks_of_tensor, suggested_for
 from torchlint.facts.values.join import (
     HOST,
@@ -81,7 +81,7 @@ class Values(Fact):
         self._attributes = Attributes(self._ask)
         solver.floor = self._attributes.floor
         self._calls = CallValues(self._ask, self._envs_return_arrays)
-        self._needed = Needed(self.project)
+        self._needed = Needed(self.project, self._ask.gives_tensor)
         self._registering = Registering(self.project)
 
     def again(self, callers: Mapping[Scope, list[Caller]], *, provisional: bool = False) -> Values:
@@ -287,7 +287,8 @@ class Values(Fact):
         if source.kind is Kind.DICT:
             return (source.item(key) if isinstance(key, str) and source.keys else join(source.items)) or UNKNOWN
         if source.kind is Kind.INSTANCE and not source.items:
-            return self._ask.item(source.name)
+            named = isinstance(key, int) and field_of(self._ask, source, key)
+            return named or self._ask.item(source.name)
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and isinstance(index, ast.Slice):
             return some_of(source, index)
@@ -371,7 +372,7 @@ class Values(Fact):
         elif how is Bind.OTHER:
             return UNKNOWN
         for step in binding.path:
-            value = operators.unpack(value, step)
+            value = part_of(self._ask, value, step)
         if how is Bind.ELEMENT and not value.known and moves_itself(self._ask, facts, binding):
             return self._ask.guess(HOST)
         if value.kind in (Kind.LIST, Kind.DICT, Kind.MODULE) and how is Bind.ASSIGN:
