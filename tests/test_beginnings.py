@@ -127,6 +127,21 @@ def test_an_environment_is_drawn_from_its_place_in_what_a_loop_goes_over(head: s
 
 
 @pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("image, _, episode_done = sim.step(action)", "step that is unpacked"),
+        ("done, image, reward = sim.step(action)", None),
+        ("scores, indices, beams = search.step(action)", None),
+        ("image, done = sim.step(action)", None),
+    ],
+)
+def test_of_three_parts_of_an_answer_the_last_is_the_end_of_the_episode(text: str, row: str | None) -> None:
+    code = Code(text)
+    found = deciding(code.file(), code.node(text.partition(" = ")[2]), code.analyses[Values])
+    assert (found.name if found is not None else None) == row
+
+
+@pytest.mark.parametrize(
     ("text", "runs_"), [("self.game.make_action(a, skip)", "step"), ("agent.make_action(obs)", "")]
 )
 def test_an_action_goes_to_a_game(text: str, runs_: str) -> None:
@@ -155,6 +170,8 @@ def test_an_exemption_is_named_where_it_holds(name: str, text: str) -> None:
     [
         ("env.reset()", "env.step(0)", Frequency.EPISODE),
         ("env.reset()", "other.step(0)", Frequency.STEP),
+        ("env.env.reset()", "env.step(0)", Frequency.EPISODE),
+        ("env.rows.reset()", "env.step(0)", Frequency.STEP),
         ("pass", "env.step(0)", Frequency.STEP),
     ],
 )

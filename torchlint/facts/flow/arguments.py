@@ -15,6 +15,8 @@ from torchlint.facts.dataflow.spots import Key, Spot, iterated, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.flow.renaming import items_taken
 from torchlint.facts.flow.store import Ground
+from torchlint.facts.hotness.beginnings import runs
+from torchlint.facts.hotness.phases import STEP
 from torchlint.late import dataclass, regex
 from torchlint.models import Word, function_names, method_names
 from torchlint.models.protocols import logging_method, logs, named
@@ -222,8 +224,10 @@ class CallContexts:
         last = func.value.attr if isinstance(func.value, ast.Attribute) else getattr(func.value, "id", "")
         if value.name:
             bases = self.ground.project.ancestry(value.name.split("|")[0])
-            return any(_ENV_BASE.search(base) for base in bases)
-        return _ENV_NAME.fits(last)
+            known = any(_ENV_BASE.search(base) for base in bases)
+            if known or bases[0] in self.ground.project.classes:
+                return known
+        return _ENV_NAME.fits(last) or runs(spot.facts, call, self.ground.values) == STEP
 
     # methods of other things than the value ---------------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ BEGINNINGS = (
         "step that is unpacked",
         _ADVANCING,
         STEP,
-        "`obs, reward, done, info = x.step(action)`, also of a library's class: `self.env_step(action)`",
+        "`obs, reward, done, info = x.step(action)`, also `..., done`; of a library's class `self.env_step(action)`",
         lambda at: at.given and (at.method in _STEP or at.is_unseen()) and _unpacks(at.facts, at.call),
     ),
     Beginning(
@@ -196,7 +196,7 @@ def _unpacks(facts: FileFacts, call: ast.Call) -> bool:
     """``obs, reward, done, info = x.step(action)``, also by way of a name, and of several ``zip(*x.step(actions))``."""
     match facts.statement(call):
         case ast.Assign(targets=[ast.Tuple(elts=parts), *_], value=value):
-            direct = value is call and len(parts) in _PARTS
+            direct = value is call and (len(parts) in _PARTS or _is_short_answer(parts))
             return direct or (_taken_apart(value) is call and _is_answer(parts))
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value)
@@ -237,6 +237,11 @@ def _taken_apart(node: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Name(id="map" | "list" | "tuple"), args=[*_, inner]):
             return _taken_apart(inner)
     return node
+
+
+def _is_short_answer(parts: Sequence[ast.expr]) -> bool:
+    """Whether three names are those of an observation, a reward, and last the end of an episode."""
+    return len(parts) == _PARTS[0] - 1 and _ENDED.fits(rightmost_name(parts[-1]))
 
 
 def _is_answer(parts: Sequence[ast.expr]) -> bool:

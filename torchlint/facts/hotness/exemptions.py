@@ -21,6 +21,7 @@ from torchlint.facts.hotness.programs import Programs
 from torchlint.models import Word, last_names
 
 _EVALUATION = Word("evaluation")
+_ENV = Word("environment")
 _MAKES_ENV = Word("maker of an environment")
 _SHOWS = Word("function that shows or saves")
 _REQUEST = Word("answer to a request")
@@ -271,8 +272,14 @@ def first_moves(scope: Scope, steps: Sequence[ast.Call]) -> Iterator[ast.Call]:
         for outer in around(scope, loop) if loop is not None else ():
             last[outer] = max(last.get(outer, 0), step.lineno)
     for step, loop in loops.items():
-        if loop in last and last[loop] > step.lineno and starts_over(step, resets(scope, loop)):
+        if loop in last and last[loop] > step.lineno and _begins_over(step, resets(scope, loop)):
             yield step
+
+
+def _begins_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
+    """Whether a function always resets an environment, or the one in it, before it steps it: ``h3d.env.reset()``."""
+    inner = (reset.value for reset in resets if isinstance(reset.value, ast.Attribute) and _ENV.fits(reset.value.attr))
+    return starts_over(step, (*resets, *inner))
 
 
 def at_intervals(scope: Scope, node: ast.AST, shows: Callable[[ast.expr], bool] = shows_at_intervals) -> bool:
