@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import compress
 
 from torchlint.facts.code.callers import Caller, LinkedCalls, arguments
 from torchlint.facts.code.file_edits import FileEdits
@@ -12,6 +13,7 @@ from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import NotYetError, Solver
+from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.untaken import UntakenArms
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
@@ -122,11 +124,12 @@ class Ask:
         A sum that starts from a number, and that tensors are added to, is a tensor.
         """
         bindings = list(bindings)
-        if not any(binding.how is Bind.AUGMENT for binding in bindings):
+        adding = [_adds(binding) for binding in bindings] if len(bindings) > 1 else ()
+        if not any(adding):
             return joined(self.project, (self.solver.ask((facts, binding)) for binding in bindings))
         values = [self.solver.ask((facts, binding)) for binding in bindings]
-        sums = [v for b, v in zip(bindings, values, strict=True) if b.how is Bind.AUGMENT]
-        return join(summed(values, sums))
+        found = summed(values, compress(values, adding))
+        return joined(self.project, values) if found is values else join(found)
 
     def gives_tensor(self, facts: FileFacts, binding: Binding) -> bool:
         """Return whether a binding gives a tensor, as far as is known yet."""
@@ -199,6 +202,16 @@ class Ask:
             self._keyed = _keyed(self.project)
         near = self.project.groups[facts.path]
         return [place for place in self._keyed.get(key, ()) if place[0].path in near]
+
+
+def _adds(binding: Binding) -> bool:
+    """Whether a binding adds to what its name holds: ``total += loss``, ``total = total + loss``."""
+    if binding.how is Bind.AUGMENT:
+        return True
+    match binding.stmt:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(op=ast.Add() | ast.Sub()) as made):
+            return any(isinstance(part, ast.Name) and part.id == name for part in walk(made))
+    return False
 
 
 def _keyed(project: Project) -> dict[str, list[tuple[FileFacts, ast.expr, bool]]]:
