@@ -58,6 +58,7 @@ _NAMES = {
     "tril": "lower_mask",
     "triu": "upper_mask",
     "one_hot": "one_hot",
+    **{name.rpartition(".")[2]: "window" for name in _RANGES if name.endswith("_window")},
 }
 _ROWS = re.compile(r"\s*\n\s*")
 _ASSUMES = "what the tensor meets is on the device of the module's parameters"
@@ -143,10 +144,10 @@ class ConstantRebuiltPerCall(Rule):
     """A tensor with the same values is built again on every call.
 
     ## What it does
-    Finds `torch.tensor`, `linspace`, `arange`, `eye`, triangular masks and one-hot tables in hot code whose arguments
-    are all literals or settings, so that every call builds the same tensor; tensors of such arrays
-    (`torch.from_numpy(np.array([0.1, 0.9]))`), and such tensors beside one on a device (`x.new_tensor([1, 0])`). A call
-    of a function of the project that copies its argument to a device, `to_tensor(2.0, device)`, counts as well.
+    Finds `torch.tensor`, `linspace`, `arange`, `eye`, windows (`hann_window`), triangular masks and one-hot tables in
+    hot code whose arguments are all literals or settings, so that every call builds the same tensor; tensors of such
+    arrays (`torch.from_numpy(np.array([0.1, 0.9]))`), and such tensors beside one on a device (`x.new_tensor([1, 0])`).
+    A call of a function of the project that copies its argument to a device, `to_tensor(2.0, device)`, counts as well.
 
     ## Why is this slow
     Building a small tensor costs about as much as an operation of a small network does. `torch.tensor(..., device=)`

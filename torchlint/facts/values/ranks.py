@@ -14,7 +14,7 @@ def shape_rank(rule: str, last: str, call: ast.Call, of: Of) -> int | None:
     """Return the rank that the size arguments of a creator give."""
     if starred(call):
         return None
-    if rule == "arange" or last in ("linspace", "logspace", "randperm", "hann_window"):
+    if rule == "arange" or last in ("linspace", "logspace", "randperm") or last.endswith("_window"):
         return 1
     if last in ("eye", "tril_indices", "triu_indices"):
         return 2
