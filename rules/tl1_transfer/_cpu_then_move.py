@@ -179,8 +179,9 @@ def _moved_on(site: Site, node: ast.expr) -> str:
         return ""
     values = site.fact(Values)
     told = [values.of(site.file, argument) for argument in arguments_of(call)]
+    there = values.of(site.file, call).device
     away = func.attr == "cuda" or any(each.kind in _PLACES or each.device in _ACCELERATORS for each in told)
-    return func.attr if away and values.of(site.file, call).device is not Device.CPU else ""
+    return func.attr if there in _ACCELERATORS or (away and there is not Device.CPU) else ""
 
 
 def moved_later(site: Site, node: cst.CSTNode) -> str | None:

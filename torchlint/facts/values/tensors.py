@@ -345,6 +345,8 @@ def _moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:
         elif value.kind is Kind.TENSOR:
             dtype, inexact = value.dtype, value.inexact
             device = source.device if name == "type_as" else value.device
+        elif name == "to" and value.kind is Kind.NUMBER and value.dtype == "int" and arg in call.args[:1]:
+            device = Device.CUDA  # the number of an accelerator
         elif value.kind is not Kind.NUMBER:
             dtype, device, inexact = None, Device.UNKNOWN, False
     if device is source.device and dtype != source.dtype:
