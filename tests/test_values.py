@@ -523,6 +523,29 @@ PROGRAMS = {
     ),
     "star arguments": ("def f(x):\n    show(x)\nf(*y)\nf(1)", "unknown"),
     "double star": ("def f(x=1):\n    show(x)\nf(**y)", "unknown"),
+    "settings": ("def f(x=1):\n    show(x)\ndef g():\n    y = {'x': None}\n    f(**y)\ng()", "None"),
+    "settings that are filled": (
+        "def f(x=1):\n    show(x)\ndef g(y):\n    y = dict(y)\n    y['x'] = 'a'\n    f(**y)\ng({})",
+        "string",
+    ),
+    "settings that are replaced": (
+        "def f(x=1):\n    show(x)\ndef g(y):\n    y['x'] = 'a'\n    y = dict(y)\n    f(**y)\ng({})",
+        "unknown",
+    ),
+    "settings that are filled in a branch": (
+        "def f(x=1):\n    show(x)\ndef g(y):\n    y = {'x': None}\n    if c:\n        y['x'] = 'a'\n    f(**y)\ng({})",
+        "unknown",
+    ),
+    "settings that are made in a branch": (
+        "def f(x=1):\n    show(x)\ndef g(y):\n    if y:\n        y = {'x': 'a'}\n        f(**y)\n"
+        "    else:\n        y = {'x': 'b'}\n        f(**y)\ng({})",
+        "string",
+    ),
+    "settings that a function makes": (
+        "def f(x=1):\n    show(x)\ndef made(n):\n    y = dict(n)\n    y['x'] = 'a'\n    return y\n"
+        "def g(n):\n    y = made(n)\n    f(**y)\ng({})",
+        "string",
+    ),
     "after a star": ("def f(a, x):\n    show(x)\nf(*y, 1)", "unknown"),
     "*args": ("def f(*x):\n    show(x)\nf(1)", "tuple (Python number int)"),
     "an annotated parameter": ("def f(x: np.ndarray):\n    show(x)\nf(y)", "ndarray"),

@@ -11,6 +11,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.late import dataclass
 from torchlint.models import method_names
 
+_DEEPEST = 2  # functions that make a mapping, one by the other
 _REGISTERING = method_names("Module", adds="tensor")
 
 
@@ -128,20 +129,55 @@ def answers(function: Scope) -> bool:
 
 
 def _named(facts: FileFacts, call: ast.Call) -> dict[str, ast.expr]:
-    """The keyword arguments of a call, also those of ``f(**settings)`` where ``settings`` is one dict display."""
+    """The keyword arguments of a call, also those of ``f(**settings)``, as far as they are known."""
     found: dict[str, ast.expr] = {}
     for keyword in call.keywords:
         if keyword.arg is not None:
             found[keyword.arg] = keyword.value
         else:
-            found.update(_entries(_display(facts, call, keyword.value)))
+            found.update(_held(facts, call, keyword.value))
     return found
 
 
-def _display(facts: FileFacts, call: ast.Call, node: ast.expr) -> ast.expr:
-    """What a name is bound to, where a function binds it once."""
+def _held(facts: FileFacts, place: ast.AST, node: ast.expr, depth: int = 0) -> dict[str, ast.expr]:
+    """What a mapping surely holds at a place: of a display, and stored before, ``settings["agent"] = agent``.
+
+    Of a function of the same file that returns it by name, ``settings = make(seed)``, what that one puts into it.
+    """
+    made = _display(facts, place, node)
+    found = _entries(made)
+    if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and depth < _DEEPEST:
+        bindings = facts.top.bindings.get(made.func.id, ())
+        maker = bindings[0].scope if len(bindings) == 1 and bindings[0].how is Bind.FUNCTION else None
+        if maker is not None and len(maker.results) == 1 and isinstance(maker.results[0], ast.Name):
+            found.update(_held(facts, maker.results[0], maker.results[0], depth + 1))
+    stored = facts.scope_of(place).function.keyed.get(node.id, ()) if isinstance(node, ast.Name) else ()
+    keys = [key for key, _ in stored]
+    for key, value in stored:
+        stmt = facts.statement(value)
+        later = made is node or value.lineno > made.lineno
+        if later and keys.count(key) == 1 and isinstance(stmt, ast.Assign) and _comes_by(facts, stmt, place):
+            found[key] = value
+        else:
+            found.pop(key, None)  # perhaps something else
+    return found
+
+
+def _comes_by(facts: FileFacts, stmt: ast.AST, place: ast.AST) -> bool:
+    """Whether a statement runs before a place, whatever way leads there."""
+    if not isinstance(stmt, ast.stmt) or stmt not in facts.places:
+        return False
+    block, index = facts.places[stmt]
+    return any(block is around and index < at for around, at in facts.blocks(place))
+
+
+def _display(facts: FileFacts, place: ast.AST, node: ast.expr) -> ast.expr:
+    """What a name is bound to, where a function binds it once, or last before a place, whatever way leads there."""
     if isinstance(node, ast.Name):
-        bindings = facts.scope_of(call).function.bindings.get(node.id, ())
+        bindings = facts.scope_of(place).function.bindings.get(node.id, ())
+        if len(bindings) > 1:
+            before = [each for each in bindings if getattr(each.stmt, "lineno", 0) < getattr(place, "lineno", 0)]
+            bindings = [each for each in before[-1:] if _comes_by(facts, each.stmt, place)]
         if len(bindings) == 1 and bindings[0].value is not None and not bindings[0].path:
             return bindings[0].value
     return node
