@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.callers import part_of
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import LoopNode, around, head, inside, nodes_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import first_index, walk
@@ -15,7 +16,7 @@ from torchlint.facts.loops.elements import Elements
 from torchlint.facts.values.join import TENSOR
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Row
+from torchlint.rule import Kind, Row
 from torchlint.rule.site import Site
 
 _SAME = frozenset(
@@ -31,6 +32,7 @@ _CONVERTING = frozenset(
     }
 )
 _RAISING = frozenset({"torch.unsqueeze", "numpy.expand_dims", "torch.atleast_2d", "numpy.atleast_2d"})
+_NUMBERS = frozenset({Kind.NUMBER, Kind.SCALAR})
 _DEPTH = 12
 
 
@@ -68,9 +70,59 @@ class Rows(Fact):
                 return found
             behind = self._behind(facts, node, body)
             if behind is None:
-                return None
+                return self._of_samples(facts, node, loop, body, single=single)
             node = behind
         return None
+
+    def _of_samples(
+        self, facts: FileFacts, node: ast.expr, loop: LoopNode, body: set[ast.AST], *, single: bool
+    ) -> Row | None:
+        """The row that is a part of what a class of the project picks by a number: ``obs, goal = data[i]``.
+
+        Its ``__getitem__`` gives rows of what it holds: ``return self.obs[index], self.goal[index]``.
+        """
+        binding = self.project.reaching(facts, node).only if isinstance(node, ast.Name) else None
+        picked = binding.value if binding is not None else node
+        if not isinstance(picked, ast.Subscript) or facts.statement(picked) not in body:
+            return None
+        held = self.values.of(facts, picked.value)
+        pickers = list(self.project.implementations(held.name, "__getitem__")) if held.kind is Kind.INSTANCE else []
+        if len(pickers) != 1 or len(pickers[0].results) != 1 or len(pickers[0].positional) != 2:
+            return None
+        stretch = isinstance(picked.slice, (ast.Slice, ast.Tuple, ast.List))
+        if stretch or not self._is_number_of_round(facts, picked.slice, loop, body):
+            return None
+        given = part_of(pickers[0].results[0], binding.path if binding is not None else ())
+        return self._picked(pickers[0], given, single=single) if given is not None else None
+
+    def _picked(self, picker: Scope, node: ast.expr, *, single: bool) -> Row | None:
+        """The row of an attribute that a method picks by its own parameter, also behind names and conversions."""
+        for _ in range(_DEPTH):
+            inner = self._unwrapped(picker.file, node)
+            if inner is not None:
+                node, single = inner[0], single or inner[1]
+            elif isinstance(node, ast.Name) and (value := self.project.reaching(picker.file, node).value) is not None:
+                node = value
+            else:
+                break
+        match node:
+            case ast.Subscript(value=ast.Attribute() as whole, slice=ast.Name(id=index)) if (
+                index == picker.positional[1] and len(picker.bindings[index]) == 1
+            ):
+                return Row(over=self.values.of(picker.file, whole), single=single)
+        return None
+
+    def _is_number_of_round(self, facts: FileFacts, index: ast.expr, loop: LoopNode, body: set[ast.AST]) -> bool:
+        """Whether an index is computed from the count of a loop, or from a number that it goes over."""
+        over = head(loop)
+        for name in (part for part in walk(index) if isinstance(part, ast.Name)):
+            number = self.values.of(facts, name).kind in _NUMBERS
+            if _is_bound_by(loop, name):
+                return number or (over is not None and self.elements.is_count(facts, over))
+            behind = self._behind(facts, name, body)
+            if behind is not None and (number or self._is_number_of_round(facts, behind, loop, body)):
+                return True
+        return False
 
     def _element(self, facts: FileFacts, node: ast.expr, loop: LoopNode, *, single: bool) -> Row | None:
         """The row that an element of the loop's own collection is; a stretch of one row is a batch of one."""

@@ -55,8 +55,9 @@ class PerSampleForward(Rule):
 
     ## What it does
     Finds calls of a network in loops and comprehensions whose input is the item that the loop is at: a row of a tensor
-    or array, or an item that is made a batch of one; also `generate` of a language model for one row of a batch. Items
-    that are sequences, networks that the loop trains, and loops that need a result before they go on are left alone.
+    or array, also one that a data set of the project picks by its number (`obs, action = data[i]`), or an item that is
+    made a batch of one; also `generate` of a language model for one row of a batch. Items that are sequences, networks
+    that the loop trains, and loops that need a result before they go on are left alone.
 
     ## Why is this slow
     A small network costs about as much for one row as for many: what counts are the operations that are started. One
