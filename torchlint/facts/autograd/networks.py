@@ -12,6 +12,7 @@ from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.ties import Grouped, ModuleTies, Tie
 from torchlint.facts.autograd.training import ModuleUses, Reader
+from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -41,6 +42,7 @@ class Networks(Fact):
     _copied: dict[ModuleOrigin, bool] = field(default_factory=dict)
     _groups: dict[str, Grouped] = field(default_factory=dict)
     _freezing: set[ast.Call] = field(default_factory=set)
+    _handed: set[ModuleOrigin] = field(default_factory=set)
     _movers: dict[ModuleOrigin, tuple[Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Network:
@@ -179,7 +181,23 @@ class Networks(Fact):
         found = {self.ties.of(origin, other) for other in self._near(origin, "frozen", self.table.frozen)}
         if Tie.WHOLE in found or (Tie.CLASS in found and self._trained(origin) is Tie.NONE):
             return True
-        return self._is_made_frozen(origin)
+        return self._is_made_frozen(origin) or self._is_handed_frozen(origin)
+
+    def _is_handed_frozen(self, origin: ModuleOrigin) -> bool:
+        """Whether an attribute holds nothing but what its class is handed, and all of that is frozen."""
+        cls, path = origin.root, origin.path
+        if not isinstance(cls, Scope) or len(path) != 1 or origin in self._handed:
+            return False
+        stores = list(stores_of(self.project, cls.dotted, path[0])) if not self.project.outside.get(path[0]) else []
+        self._handed.add(origin)
+        found = bool(stores) and all(
+            isinstance(store.binding.value, ast.Name)
+            and self.project.reaching(store.scope.file, store.binding.value).parameter is not None
+            and self.frozen(store.scope.file, store.binding.value)
+            for store in stores
+        )
+        self._handed.discard(origin)
+        return found
 
     def _is_made_frozen(self, origin: ModuleOrigin) -> bool:
         """Whether a project function made the module and froze it before it returned it."""
