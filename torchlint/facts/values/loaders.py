@@ -44,8 +44,8 @@ def loader(ask: Ask, facts: FileFacts, name: str, call: ast.Call) -> Value | Non
     if element is None:
         return None
     element = _collated(element) if collate is None else element
-    if element == UNKNOWN and (_apart(ask, facts, call, collate) or (collate is None and _from_files(ask, source))):
-        element = HOST
+    if _apart(ask, facts, call, collate) or (collate is None and _from_files(ask, source)):
+        element = _on_host(element)
     return replace(made, items=(element,)) if element != UNKNOWN else made
 
 
@@ -87,6 +87,17 @@ def _from_files(ask: Ask, dataset: Value) -> bool:
     calls = ((scope.file, node) for scope in family for node in walk(scope.node) if isinstance(node, ast.Call))
     names = {ask.project.qualified(file, call.func) or "" for file, call in calls}
     return "torch.load" not in names and any(map(reads_files, names))
+
+
+def _on_host(element: Value) -> Value:
+    """What is known of a batch that lies on the host, of which it is not known yet where it lies."""
+    if element == UNKNOWN:
+        return HOST
+    if element.kind is Kind.TENSOR and element.device is Device.UNKNOWN:
+        return replace(element, device=Device.CPU)
+    if element.kind in (Kind.TUPLE, Kind.DICT):
+        return replace(element, items=tuple(map(_on_host, element.items)))
+    return element
 
 
 def _collated(row: Value) -> Value:
