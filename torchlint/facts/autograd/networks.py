@@ -12,7 +12,7 @@ from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.ties import Grouped, ModuleTies, Tie
 from torchlint.facts.autograd.training import ModuleUses, Reader
-from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.callers import stored_elsewhere
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -188,13 +188,13 @@ class Networks(Fact):
         cls, path = origin.root, origin.path
         if not isinstance(cls, Scope) or len(path) != 1 or origin in self._handed:
             return False
-        stores = list(stores_of(self.project, cls.dotted, path[0])) if not self.project.outside.get(path[0]) else []
+        made = [] if stored_elsewhere(self.project, path[0]) else self.tracer.made(origin)
         self._handed.add(origin)
-        found = bool(stores) and all(
-            isinstance(store.binding.value, ast.Name)
-            and self.project.reaching(store.scope.file, store.binding.value).parameter is not None
-            and self.frozen(store.scope.file, store.binding.value)
-            for store in stores
+        found = bool(made) and all(
+            isinstance(value, ast.Name)
+            and self.project.reaching(file, value).parameter is not None
+            and self.frozen(file, value)
+            for file, value in made
         )
         self._handed.discard(origin)
         return found

@@ -287,8 +287,7 @@ class Values(Fact):
         if source.kind is Kind.DICT:
             return (source.item(key) if isinstance(key, str) and source.keys else join(source.items)) or UNKNOWN
         if source.kind is Kind.INSTANCE and not source.items:
-            named = isinstance(key, int) and field_of(self._ask, source, key)
-            return named or self._ask.item(source.name)
+            return (isinstance(key, int) and field_of(self._ask, source, key)) or self._ask.item(source.name)
         sliced = isinstance(index, ast.Slice)
         if source.kind is Kind.TUPLE and isinstance(index, ast.Slice):
             return some_of(source, index)
