@@ -464,6 +464,10 @@ PROGRAMS = {
         "a, *b, c = f()\nd, e, _ = f()\nshow((a, b, c, d, e))",
         "tuple (tensor, unknown, unknown, tensor, Python number int)",
     ),
+    "a metric that is computed at once": (
+        "import torchmetrics\nshow(torchmetrics.functional.classification.accuracy(made(), made(), task='multiclass'))",
+        "tensor",
+    ),
     "fields of a named tuple by their places": (
         "from typing import NamedTuple\nclass Batch(NamedTuple):\n    obs: torch.Tensor\n    size: int\n"
         "class Named(Batch):\n    pass\nx = Named(*made())\nshow((x[0], x[1], x[2], x[0:1]))",
