@@ -12,7 +12,6 @@ from torchlint.facts.autograd.origins import ModuleOrigin, Tracer
 from torchlint.facts.autograd.parts import Parts
 from torchlint.facts.autograd.ties import Grouped, ModuleTies, Tie
 from torchlint.facts.autograd.training import ModuleUses, Reader
-from torchlint.facts.code.callers import stored_elsewhere
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
@@ -42,7 +41,7 @@ class Networks(Fact):
     _copied: dict[ModuleOrigin, bool] = field(default_factory=dict)
     _groups: dict[str, Grouped] = field(default_factory=dict)
     _freezing: set[ast.Call] = field(default_factory=set)
-    _handed: set[ModuleOrigin] = field(default_factory=set)
+    _handed: set[ast.expr] = field(default_factory=set)
     _movers: dict[ModuleOrigin, tuple[Tie, frozenset[ast.AST]]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.expr) -> Network:
@@ -69,7 +68,7 @@ class Networks(Fact):
         if not origins:
             return Network(parts=parts)
         trained = self._is_trained(facts, node, origins)
-        frozen = not self._thawed(origins) and self._all_frozen(origins)
+        frozen = not self._thawed(origins) and self._all_frozen(facts, node, origins)
         return Network(trained, frozen, self.target(facts, named), parts)
 
     # what is told sooner than all of it ------------------------------------------------------------------------------
@@ -120,8 +119,9 @@ class Networks(Fact):
 
     def frozen(self, facts: FileFacts, node: ast.expr) -> bool:
         """Return whether the parameters of a module are proven not to ask for gradients."""
-        origins = self.tracer.of(facts, _module_of(self.values, facts, node))
-        return bool(origins) and not self._thawed(origins) and self._all_frozen(origins)
+        module = _module_of(self.values, facts, node)
+        origins = self.tracer.of(facts, module)
+        return bool(origins) and not self._thawed(origins) and self._all_frozen(facts, module, origins)
 
     def _is_target(self, node: ast.expr, origins: Collection[ModuleOrigin]) -> bool:
         """Whether a module is called a target network, or made or kept as a copy, and nothing uses its gradients."""
@@ -135,8 +135,23 @@ class Networks(Fact):
         elsewhere = (other for other in self.table.frozen if isinstance(other.root, Scope))
         return not isinstance(origin.root, Scope) and any(other.path == origin.path for other in elsewhere)
 
-    def _all_frozen(self, origins: Iterable[ModuleOrigin]) -> bool:
-        return all(self._is_frozen(origin) for origin in origins)
+    def _all_frozen(self, facts: FileFacts, node: ast.expr, origins: Iterable[ModuleOrigin]) -> bool:
+        return all(self._is_frozen(origin) for origin in origins) or self._is_handed_frozen(facts, node)
+
+    def _is_handed_frozen(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an attribute holds nothing but what its class is handed, and all of that is frozen."""
+        if not isinstance(node, ast.Attribute) or node in self._handed:
+            return False
+        given = [(store.scope.file, store.binding.value) for store in self.sources.stores(facts, node)]
+        self._handed.add(node)
+        found = bool(given) and all(
+            isinstance(value, ast.Name)
+            and self.project.reaching(file, value).parameter is not None
+            and self.frozen(file, value)
+            for file, value in given
+        )
+        self._handed.discard(node)
+        return found
 
     def _is_trained(self, facts: FileFacts, node: ast.expr, origins: Collection[ModuleOrigin]) -> bool | None:
         if self._thawed(origins):
@@ -181,23 +196,7 @@ class Networks(Fact):
         found = {self.ties.of(origin, other) for other in self._near(origin, "frozen", self.table.frozen)}
         if Tie.WHOLE in found or (Tie.CLASS in found and self._trained(origin) is Tie.NONE):
             return True
-        return self._is_made_frozen(origin) or self._is_handed_frozen(origin)
-
-    def _is_handed_frozen(self, origin: ModuleOrigin) -> bool:
-        """Whether an attribute holds nothing but what its class is handed, and all of that is frozen."""
-        cls, path = origin.root, origin.path
-        if not isinstance(cls, Scope) or len(path) != 1 or origin in self._handed:
-            return False
-        made = [] if stored_elsewhere(self.project, path[0]) else self.tracer.made(origin)
-        self._handed.add(origin)
-        found = bool(made) and all(
-            isinstance(value, ast.Name)
-            and self.project.reaching(file, value).parameter is not None
-            and self.frozen(file, value)
-            for file, value in made
-        )
-        self._handed.discard(origin)
-        return found
+        return self._is_made_frozen(origin)
 
     def _is_made_frozen(self, origin: ModuleOrigin) -> bool:
         """Whether a project function made the module and froze it before it returned it."""

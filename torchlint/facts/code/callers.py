@@ -254,12 +254,7 @@ def given_once(cls: Scope, name: str) -> list[ast.expr | None]:
 def stored_once(project: Project, cls: str, name: str) -> AttributeStore | None:
     """Return the only assignment to an attribute of a class, ``None`` where there are more or other code has one."""
     stores = list(stores_of(project, cls, name))
-    return stores[0] if len(stores) == 1 and not stored_elsewhere(project, name) else None
-
-
-def stored_elsewhere(project: Project, name: str) -> bool:
-    """Return whether code assigns to an attribute of that name of an object that is not its own."""
-    return bool(project.outside.get(name))
+    return stores[0] if len(stores) == 1 and not project.outside.get(name) else None
 
 
 def set_by_name(project: Project, cls: str) -> Iterator[tuple[Scope, ast.expr, ast.expr]]:
