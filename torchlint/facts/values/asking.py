@@ -41,7 +41,8 @@ class Ask:
 
     Answers are ``None`` where nothing is known yet, in a circle of questions. ``guesses``: what only a name suggests
     counts: that an object called ``env`` returns arrays, and that ``detach`` is the method of a tensor. Without, such
-    values are unknown. ``guessed``: some answer rests on a guess.
+    values are unknown. ``guessed``: some answer rests on a guess. ``rewriting``: of each file, and the functions in it,
+    the names of dicts that a loop over their keys gives new values.
     """
 
     project: Project
@@ -52,6 +53,7 @@ class Ask:
     annotations: Annotations = field(init=False)
     arms: UntakenArms = field(init=False)
     _linked: LinkedCalls = field(init=False)
+    rewriting: dict[FileFacts, frozenset[tuple[Scope, str]]] = field(default_factory=dict)
     _given: dict[str, list[tuple[str, str]]] | None = None
     _keyed: dict[str, list[tuple[FileFacts, ast.expr, bool]]] | None = None
 

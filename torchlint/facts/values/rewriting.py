@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.nesting import nodes_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import dict_of, join
@@ -20,9 +20,10 @@ def rewritten(ask: Ask, facts: FileFacts, node: ast.Name, value: Value | None) -
 
     It is a suggestion only, because a function that is called in between may put something else into it.
     """
-    added = facts.scope_of(node).function.appends.get(node.id, ())
-    if value is None or not any(how == "item" for how, _ in added):
+    function = facts.scope_of(node).function
+    if value is None or (function, node.id) not in _names(ask, facts):
         return value
+    added = function.appends.get(node.id, ())
     loop = next(_loops_before(facts, node), None)
     if loop is None or ask.project.bound_to(facts, node) != ask.project.bound_to(facts, loop.over):
         return value
@@ -34,6 +35,16 @@ def rewritten(ask: Ask, facts: FileFacts, node: ast.Name, value: Value | None) -
     if element is None:
         return None
     return ask.rather(dict_of(element), value) if element != UNKNOWN else value
+
+
+def _names(ask: Ask, facts: FileFacts) -> frozenset[tuple[Scope, str]]:
+    """The names of dicts that a file has such loops over, each with the function of the loop."""
+    found = ask.rewriting.get(facts)
+    if found is None:
+        loops = ((stmt, _over_keys(stmt)) for stmt in facts.nodes(ast.For))
+        held = ((facts.scope_of(stmt).function, loop.over.id) for stmt, loop in loops if loop is not None)
+        found = ask.rewriting[facts] = frozenset(held)
+    return found
 
 
 class _Rewriting:
