@@ -212,7 +212,18 @@ class ReadingTogether(Fact):
     def _reader(self, facts: FileFacts, reads: Sequence[Read]) -> str | None:
         """The function that asks what is read for its dtype and device, ``None`` where it may not be a tensor."""
         tensors = all(self.readbacks.on_device(facts, read.tensor) for read in reads)
-        return addable(facts, READING) if tensors else None
+        numbers = any(self._may_be_number(facts, read) for read in reads)
+        return addable(facts, READING) if tensors and not numbers else None
+
+    def _may_be_number(self, facts: FileFacts, read: Read) -> bool:
+        """Whether a sum that a loop adds to is still the number that it begins with: ``float(total)`` reads that, too.
+
+        Other numbers have no method ``item``.
+        """
+        if not _casts(read) or not isinstance(read.source, ast.Name):
+            return False
+        begun = (binding.value for binding in self.project.reaching(facts, read.source).bindings if not binding.path)
+        return any(value is not None and self.values.of(facts, value).kind is Kind.NUMBER for value in begun)
 
     def _rows(
         self, facts: FileFacts, first: ast.stmt, reads: Sequence[Read], sources: Sequence[ast.expr], *, asks: bool
@@ -278,6 +289,8 @@ class ReadingTogether(Fact):
         """What is not proven of the tensors: their device where none of them has a name, their dtypes."""
         nodes = [read.source for read in reads]
         wrong = []
+        if any(self._may_be_number(facts, read) for read in reads):
+            wrong.append("were added up in at least one round")
         if not self.tensors.on_one_device(facts, nodes) and self._anchor(facts, nodes) is None:
             wrong.append("lie on one device")
         floating = self._proven(facts, facts.places[first][0])
