@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from projects import Code
 
+from tests.linting import lint
 from torchlint.facts.hotness.guards import GUARDS
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.hotness.why import explain
@@ -707,3 +708,36 @@ main(gym.make("x"), Agent(Learner(torch.nn.Linear(2, 2))), [])
 def test_behind_an_interval_what_leads_to_an_update_runs_as_often_as_that(body: str, expected: Frequency) -> None:
     code = Code(INTERVALS.format(body=_indented(body)))
     assert code.frequency("batch = sample(memory)") is expected
+
+
+LAMBDAS = """\
+import torch
+
+
+class Base:
+    act = lambda self, x: x * 2
+
+    def note(self, x):
+        "Only documented."
+
+    def run(self, env):
+        obs, _ = env.reset()
+        while True:
+            self.act(obs)
+            self.note(obs)
+            obs, *_ = env.step(torch.FloatTensor([obs]))
+
+
+class Derived(Base):
+    act = lambda self, x: x + 1
+
+    def note(self, x):
+        raise NotImplementedError
+
+
+Derived().run(None)
+"""
+
+
+def test_lambdas_and_methods_that_are_only_documented_turn_nothing_off(tmp_path: Path) -> None:
+    assert [found.code for found in lint(tmp_path, {"agent.py": LAMBDAS}, select=("TL104",)).findings] == ["TL104"]

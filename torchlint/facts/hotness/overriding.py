@@ -73,7 +73,7 @@ class Overriding:
         if self._names is None:
             scopes = (scope for facts in self.project.files.values() for scope in facts.scopes)
             methods = (scope for scope in scopes if scope.kind == "function" and scope.method_of is not None)
-            self._names = frozenset(each.name for each in methods if only_raises(_code(each.node)))
+            self._names = frozenset(each.name for each in methods if (code := _code(each.node)) and only_raises(code))
         return self._names
 
     def _option(self, facts: FileFacts, flag: ast.expr) -> str:
@@ -151,7 +151,8 @@ class Overriding:
             return False
         behind = self.project.ancestry(found.method_of.dotted)[1:]
         overrides = any(name in each.bindings for base in behind if (each := self.project.classes.get(base)))
-        return overrides and only_raises(_code(found.node))
+        code = _code(found.node)
+        return overrides and bool(code) and only_raises(code)
 
 
 def _called_first(method: Scope) -> list[str]:
@@ -177,8 +178,8 @@ def _makes_base(call: ast.Call) -> bool:
 
 
 def _code(function: ast.AST) -> list[ast.stmt]:
-    """The statements of a function without its documentation."""
-    body: list[ast.stmt] = getattr(function, "body", [])
+    """The statements of a function without its documentation; none of a lambda."""
+    body = function.body if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
     match body:
         case [ast.Expr(value=ast.Constant(value=str())), *rest]:
             return rest
