@@ -126,11 +126,10 @@ class TransferPerItem(Rule):
     one row, one column or some rows of a tensor at a time, by a number or of a loop over the rows, or of all of it for
     one row. A tensor that a network gave and that is stored in a row or column of a tensor on the host counts too:
     `tokens[:, i] = token` copies it there; so does a move of all that is stored there, in the same loop.
-    Also a move to a device of one step of a batch, `batch["obs"][:, t]`, or of what a function makes of it, in a loop
-    over the steps.
-    Also an index on the host, such as an array of NumPy or a list, with which more than one tensor on a device is
-    indexed: each of these copies it there, and the first is reported. And moves to a device in `__getitem__` of a
-    dataset, which a loader calls for each item of a batch.
+    Also a move to a device of one step of a batch on the host, `batch["obs"][:, t]`, or of what a function makes of
+    it, in a loop over the steps. Also an index on the host, such as an array of NumPy or a list, with which more
+    than one tensor on a device is indexed: each of these copies it there, and the first is reported. And moves to a
+    device in `__getitem__` of a dataset, which a loader calls for each item of a batch.
 
     ## Why is this slow
     Every copy between host and device has a fixed cost, whatever its size, and a copy to the host waits for the
@@ -231,7 +230,8 @@ class TransferPerItem(Rule):
         alone = known in (Kind.TENSOR, Kind.UNKNOWN, Kind.LIST) or (items is not None and known is Kind.NDARRAY)
         element = alone and _is_element(site, call) and loop.joined
         together = element or (alone and put_together(site, call))
-        if not (together or _to_host(call) or loop.learns) and is_step(site, source):
+        on_host = site.values.of(source).device is Device.CPU
+        if on_host and not (together or _to_host(call) or loop.learns) and is_step(site, source):
             yield Report(call, _STEP)
             return
         # A state that goes from round to round stays where it is if only its copies are collected.
