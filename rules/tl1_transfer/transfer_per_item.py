@@ -239,8 +239,8 @@ class TransferPerItem(Rule):
         kept = kept and not site.fact(RolloutLoops).around(site.file, site.twin)  # one copy is little beside a rollout
         if not (together or _to_host(call)) or not (kept or _goes_through(loop)):
             return
-        # A copy of such a state that says when to stop, or that the next round reads where it went, is needed at once.
-        if loop.carried is True and site.loops.around(call)[place].feeds is True:
+        # A copy of such a state that says when to stop, or that the next round reads on the host, is needed at once.
+        if _to_host(call) and loop.carried is True and site.loops.around(call)[place].feeds is True:
             return
         if together:
             yield Report(call, _TOGETHER, moved_at_once(site, items))
