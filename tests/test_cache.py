@@ -193,7 +193,7 @@ CHANGES = {
     ),
     "rows move": lambda p: more(p, "agent.py", "# a comment\n" + HEAD),
     "same size, same time": same_size_same_time,
-    "what made it hot changes": lambda p: more(p, "train.py", TRAIN.replace("env.step", "env.look")),
+    "what made it hot changes": lambda p: more(p, "train.py", TRAIN.replace("env.step", "table.look")),
     "what made it hot goes": lambda p: (p / "train.py").unlink(),
     "a file comes": lambda p: more(p, "b.py", AGENT),
     "a folder comes": lambda p: more(p, "sub/b.py", AGENT),

@@ -222,7 +222,7 @@ class ReadingTogether(Fact):
         """
         if not _casts(read) or not isinstance(read.source, ast.Name):
             return False
-        begun = (binding.value for binding in self.project.reaching(facts, read.source).bindings if not binding.path)
+        begun = (binding.value for binding in self.project.bound_to(facts, read.source) if not binding.path)
         return any(value is not None and self.values.of(facts, value).kind is Kind.NUMBER for value in begun)
 
     def _rows(

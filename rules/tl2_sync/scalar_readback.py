@@ -307,7 +307,9 @@ def _fix(site: Site, call: cst.Call) -> tuple[Fix | None, str]:
     fix = recorded(site, call, fix)
     later = read_afterwards(site, call)
     if later is None:
-        return fix, "three-losses" if fix is not None and fix is together else ""
+        if fix is None or fix is not together:
+            return fix, ""
+        return fix, "losses-and-a-count" if fix.definitions else "three-losses"
     rows = tuple(row.format(torch=torch) for row in later.rows)
     fix = Fix(
         message="read it once, after the loop",
