@@ -248,7 +248,9 @@ def _check(site: Site, node: cst.CSTNode) -> cst.If | cst.Assert | None:
 
 
 def _asked(site: Site, node: cst.CSTNode) -> bool:
-    """Whether Python asks an expression for its truth."""
+    """Whether Python asks an expression for its truth; ``if p.grad:`` asks whether there is a gradient."""
+    if isinstance(node, cst.Attribute) and node.attr.value == "grad":
+        return False
     if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
         return True
     match site.parent(node):
