@@ -9,7 +9,7 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.model import FileFacts, Scope, decorators
 from torchlint.facts.code.naming import last_name
-from torchlint.facts.code.tree import conjuncts, names_in, walk
+from torchlint.facts.code.tree import body_of, conjuncts, names_in, walk
 from torchlint.facts.state.effects import Sides
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
@@ -120,7 +120,7 @@ class Waiting(Fact):
     def _only_calls(self, call: ast.Call, does: Callable[[ast.stmt], bool], blocking: Set[str]) -> bool:
         """Whether all functions that a call may run consist of one statement of a kind, and none sleeps or blocks."""
         targets = self.sides.graph.sure(call)
-        bodies = [_body_of(target.node) for target in targets]
+        bodies = [body_of(target.node) for target in targets]
         calm = (_methods_in(target.node).isdisjoint(blocking | {"sleep"}) for target in targets)
         return bool(targets) and all(len(body) == 1 and does(body[0]) for body in bodies) and all(calm)
 
@@ -179,13 +179,6 @@ def _methods_in(test: ast.AST) -> set[str]:
     """The names of the methods that a test or function calls."""
     calls = (part.func for part in walk(test) if isinstance(part, ast.Call))
     return {func.attr for func in calls if isinstance(func, ast.Attribute)}
-
-
-def _body_of(node: ast.AST) -> list[ast.stmt]:
-    """The statements of a function without its docstring; none of a lambda."""
-    body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-    documented = body[:1] and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    return body[1:] if documented else body
 
 
 def _takes_what_is_there(stmt: ast.stmt) -> bool:

@@ -115,6 +115,12 @@ def is_docstring(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
 
 
+def body_of(node: ast.AST) -> list[ast.stmt]:
+    """Return the statements of a function without its docstring; none of a lambda."""
+    body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+    return body[1:] if body and is_docstring(body[0]) else body
+
+
 def inserted(part: ast.expr) -> ast.expr | None:
     """Return what a part of an f-string puts in as it is, ``None`` for one that is formatted or converted."""
     if not isinstance(part, ast.FormattedValue):

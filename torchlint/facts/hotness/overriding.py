@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import field
 from functools import partial
 
 from torchlint.facts.code.callers import stored_once
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import conjuncts, is_false, walk
+from torchlint.facts.code.tree import body_of, conjuncts, is_false
 from torchlint.facts.hotness.branches import only_raises
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.receivers import Receivers
@@ -32,11 +33,12 @@ class Overriding:
     _raising: dict[tuple[Scope, str], bool] = field(default_factory=dict)
     _names: frozenset[str] | None = None
     _off: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _first: dict[Scope, frozenset[str]] = field(default_factory=dict)
 
     def idle(self, edge: Edge) -> bool:
         """Return whether the method around a call always raises on the objects on which the call runs its target."""
         home = edge.facts.scope_of(edge.node).function
-        if home.method_of is None or self._raised().isdisjoint(_called_first(home)):
+        if home.method_of is None or self._raised().isdisjoint(self._called_first(home)):
             return False
         objects = self._objects(edge)
         return bool(objects) and all(map(partial(self._raises_on, home), objects))
@@ -73,7 +75,7 @@ class Overriding:
         if self._names is None:
             scopes = (scope for facts in self.project.files.values() for scope in facts.scopes)
             methods = (scope for scope in scopes if scope.kind == "function" and scope.method_of is not None)
-            self._names = frozenset(each.name for each in methods if (code := _code(each.node)) and only_raises(code))
+            self._names = frozenset(each.name for each in methods if (code := body_of(each.node)) and only_raises(code))
         return self._names
 
     def _option(self, facts: FileFacts, flag: ast.expr) -> str:
@@ -139,7 +141,14 @@ class Overriding:
         return self._raising[key]
 
     def _comes_to_raise(self, method: Scope, cls: str) -> bool:
-        return any(self._is_turned_off(cls, name) for name in _called_first(method))
+        return any(self._is_turned_off(cls, name) for name in self._called_first(method))
+
+    def _called_first(self, method: Scope) -> frozenset[str]:
+        """The methods of its own object that a method calls in any case."""
+        found = self._first.get(method)
+        if found is None:
+            found = self._first[method] = frozenset(_called_first(method))
+        return found
 
     def _is_turned_off(self, cls: str, name: str) -> bool:
         """Whether a class has a method that only raises in place of one of its bases: one that it does not support.
@@ -151,36 +160,26 @@ class Overriding:
             return False
         behind = self.project.ancestry(found.method_of.dotted)[1:]
         overrides = any(name in each.bindings for base in behind if (each := self.project.classes.get(base)))
-        code = _code(found.node)
+        code = body_of(found.node)
         return overrides and bool(code) and only_raises(code)
 
 
-def _called_first(method: Scope) -> list[str]:
+def _called_first(method: Scope) -> Iterator[str]:
     """The methods of its own object that a method calls in any case, each by a statement of its own."""
-    found = list[str]()
-    for stmt in [] if isinstance(method.node, ast.Lambda) else getattr(method.node, "body", ()):
+    end = min((each.lineno for each in method.returns), default=None)
+    for stmt in body_of(method.node):
+        if end is not None and stmt.lineno > end:
+            break
         match stmt:
             case (
                 ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
                 | ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
                 | ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
             ) if held == method.self_name:
-                found.append(name)
-        if any(isinstance(part, ast.Return) for part in walk(stmt)):
-            break
-    return found
+                yield name
 
 
 def _makes_base(call: ast.Call) -> bool:
     """Whether a call is ``super().__init__(...)``."""
     func = call.func
     return isinstance(func, ast.Attribute) and func.attr == "__init__" and is_super(func.value)
-
-
-def _code(function: ast.AST) -> list[ast.stmt]:
-    """The statements of a function without its documentation; none of a lambda."""
-    body = function.body if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
-    match body:
-        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            return rest
-    return body

@@ -28,6 +28,7 @@ class Narrowed:
     stores: Callable[[str, str], list[AttributeStore]]
     _tested: dict[Scope, frozenset[str]] = field(default_factory=dict)
     _testing: dict[str, list[Scope]] | None = None
+    _set_in: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
 
     def of(self, facts: FileFacts, node: ast.Name | ast.Attribute, value: Value | None) -> Value | None:
         """Return the value of an expression, which is known by all but these tests, as far as they allow it.
@@ -65,16 +66,22 @@ class Narrowed:
         text = dotted(node)
         for block, index in facts.blocks(node):
             around = block[index]
-            again = isinstance(around, LOOPS) and any(_may_set(part, text) for part in walk(around))
-            if again or isinstance(around, FUNCTIONS):
+            if (isinstance(around, LOOPS) and self._may_set(around, text)) or isinstance(around, FUNCTIONS):
                 return UNKNOWN  # a round before may have set it, and a function may run later
             for earlier in reversed(block[:index]):
                 if isinstance(earlier, ast.Assign) and any(dotted(target) == text for target in earlier.targets):
                     found = self.ask.value(facts, earlier.value)
                     return found if found is None else self.ask.guess(found)
-                if any(_may_set(part, text) for part in walk(earlier)):
+                if self._may_set(earlier, text):
                     return UNKNOWN
         return UNKNOWN
+
+    def _may_set(self, stmt: ast.stmt, text: str) -> bool:
+        """Whether a statement sets an attribute of an object, or calls a method of that object, which may do so."""
+        found = self._set_in.get(stmt)
+        if found is None:
+            found = self._set_in[stmt] = frozenset(filter(None, map(_set_by, walk(stmt))))
+        return text in found or _methods_of(text.rpartition(".")[0]) in found
 
     def _promised(self, method: Scope, attr: str) -> Iterator[Sequence[str]]:
         """The classes that constructors assert of an attribute of their object which nothing else sets."""
@@ -167,12 +174,16 @@ class Narrowed:
         return frozenset((cls, *self.ask.project.ancestry(cls)))
 
 
-def _may_set(node: ast.AST, text: str) -> bool:
-    """Whether a node sets an attribute of an object, or calls a method of that object, which may do so."""
-    called = node.func if isinstance(node, ast.Call) else node
-    if not isinstance(called, ast.Attribute) or dotted(called.value) != text.rpartition(".")[0]:
-        return False
-    return called is not node or (not isinstance(called.ctx, ast.Load) and dotted(called) == text)
+def _set_by(node: ast.AST) -> str:
+    """The text of the attribute that a node sets, or a text for all those that the method it calls may set."""
+    if isinstance(node, ast.Attribute):
+        return "" if isinstance(node.ctx, ast.Load) else dotted(node)
+    called = node.func if isinstance(node, ast.Call) else None
+    return _methods_of(dotted(called.value)) if isinstance(called, ast.Attribute) else ""
+
+
+def _methods_of(text: str) -> str:
+    return f"{text}()"
 
 
 def _before(facts: FileFacts, node: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
