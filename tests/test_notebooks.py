@@ -256,6 +256,7 @@ def test_a_cell_that_python_cannot_read_hides_no_other(torchlint, project, noteb
         ("%%bash\nls", False),
         ("%%writefile a.py\nx = 1", False),
         ("\n%%html\n<b>", False),
+        ('#@title Keep this tab alive { display-mode: "form" }\n\n#@markdown Press play.\n%%html\n<b>', False),
     ],
 )
 def test_cells_in_other_languages_are_left_out(source, kept):

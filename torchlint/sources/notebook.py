@@ -255,8 +255,8 @@ def _skip(text: str, at: int) -> int:
 
 
 def _is_foreign(source: str) -> bool:
-    """Whether a cell magic makes a cell something else than Python."""
-    first = next((line for line in source.splitlines() if line.strip()), "")
+    """Whether a cell magic makes a cell something else than Python, below the comments that Colab makes a form of."""
+    first = next((line for line in source.splitlines() if line.strip() and not line.startswith("#@")), "")
     return first.startswith("%%") and first[2:].split(" ")[0].strip() not in _PYTHON_MAGICS
 
 
