@@ -10,7 +10,7 @@ from functools import partial
 from torchlint.facts.code.callers import stored_once
 from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import body_of, conjuncts, is_false
+from torchlint.facts.code.tree import body_of, conjuncts, is_false, walk
 from torchlint.facts.hotness.branches import only_raises
 from torchlint.facts.hotness.edges import Edge
 from torchlint.facts.hotness.receivers import Receivers
@@ -166,10 +166,7 @@ class Overriding:
 
 def _called_first(method: Scope) -> Iterator[str]:
     """The methods of its own object that a method calls in any case, each by a statement of its own."""
-    end = min((each.lineno for each in method.returns), default=None)
     for stmt in body_of(method.node):
-        if end is not None and stmt.lineno > end:
-            break
         match stmt:
             case (
                 ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
@@ -177,6 +174,8 @@ def _called_first(method: Scope) -> Iterator[str]:
                 | ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=name)))
             ) if held == method.self_name:
                 yield name
+        if any(isinstance(part, ast.Return) for part in walk(stmt)):
+            break
 
 
 def _makes_base(call: ast.Call) -> bool:
