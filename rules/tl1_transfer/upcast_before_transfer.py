@@ -25,6 +25,7 @@ from ._upcast_before_transfer import is_upper_bound, listed, scaled
 
 if TYPE_CHECKING:
     from torchlint.rule import Link, Site, Value
+    from torchlint.rule.convert import Conversion
 
 _CONSTRUCTORS = function_names("torch", makes="data")
 _MAKERS = function_names("torch torch.cuda", makes=("data", "array", "legacy"))
@@ -62,7 +63,7 @@ class _Upcast:
         device: where it is moved. dtype: the name of the dtype it arrives in.
         divisor: what the host divides it by, if it does. views: what stood between the tensor and its move.
         proven: whether the dtype of the data is known, and not only that its values are those of bytes.
-        divided: whether it is divided on the host.
+        whole: whether all of it is one expression. tensor: whether the data are a tensor already.
     """
 
     narrow: cst.BaseExpression
@@ -73,6 +74,7 @@ class _Upcast:
     divisor: cst.BaseExpression | None = None
     views: tuple[Link, ...] = ()
     whole: bool = True
+    tensor: bool = False
 
 
 class UpcastBeforeTransfer(Rule):
@@ -84,7 +86,8 @@ class UpcastBeforeTransfer(Rule):
     `torch.tensor(frames, dtype=torch.float32, device=device)`, `torch.as_tensor(frames / 255.0, device=device)`. A
     blocking `.to(device, torch.float32)` counts too, for it casts before it copies. What is divided by 255 is taken
     for bytes, also where that happens further on: in a later statement, or in a network that the tensor is passed to.
-    So are images that are divided by the upper bound of their space.
+    So are images that are divided by the upper bound of their space. Where nothing is known of a tensor that is cast,
+    moved and divided by 255, the order of these says that it lies on the host: `torch.stack(rows).float().to(device)`.
     Flags and labels, one number for each of a batch, are left alone.
 
     ## Why is this slow
@@ -160,7 +163,7 @@ class UpcastBeforeTransfer(Rule):
         fix = None
         if found.whole and not site.compiling.scripted():
             doubt = "" if found.proven else "the data are bytes"
-            new = _enclosed(site, call, in_place_of(call, _moved_first(site, found, torch)))
+            new = _enclosed(site, call, in_place_of(call, _moved_first(found, torch)))
             fix = Fix("Move first, cast there", ((call, new),), (Change.ROUNDING,), assumes=doubt, imports=imports)
         figure = "frames-32x4x84x84-divided" if found.wide == "float64" else "frames-32x4x84x84-cast"
         yield Report(call, _message(found), fix, figure=figure)
@@ -195,25 +198,29 @@ def _moved(site: Site, call: cst.Call, torch: str) -> _Upcast | None:
     if there is Device.CPU or receiver is None:
         return None
     tensor = site.values.of(receiver)
-    if tensor.kind is not Kind.TENSOR or tensor.device is not Device.CPU:
+    if tensor.kind not in (Kind.TENSOR, Kind.UNKNOWN) or tensor.device not in (Device.CPU, Device.UNKNOWN):
         return None
     if step.dtype is not None:
-        if step.asynchronous or not _is_narrower(tensor.dtype, step.dtype_name):
+        proven = _is_narrower(tensor.dtype, step.dtype_name)
+        if step.asynchronous or tensor.device is not Device.CPU:
             return None
-        return _Upcast(receiver, step.device, step.dtype_name or "", step.dtype_name or "", proven=True)
-    return _peeled(site, receiver, tensor, step.device, torch, _divided_later(site, call), step.asynchronous)
+        if not proven and not _may_be_bytes(site, call, tensor, step.dtype_name):
+            return None
+        name = step.dtype_name or ""
+        return _Upcast(receiver, step.device, name, name, proven, tensor=True)
+    return _peeled(site, call, receiver, tensor, step, torch)
 
 
 def _peeled(
-    site: Site,
-    receiver: cst.BaseExpression,
-    tensor: Value,
-    device: cst.BaseExpression,
-    torch: str,
-    bytes_: bool,
-    asynchronous: bool,
+    site: Site, call: cst.Call, receiver: cst.BaseExpression, tensor: Value, move: Conversion, torch: str
 ) -> _Upcast | None:
-    """What a tensor on the host was before it was widened, by the calls and quotients that it is written as."""
+    """What a tensor was before the host widened it, by the calls and quotients that it is written as.
+
+    Where nothing says where a tensor lies, a cast before its move does: who writes that has it on the host.
+    """
+    device, here = move.device, tensor.device is Device.CPU
+    if device is None:
+        return None
     views: list[Link] = []
     node = receiver
     quotient = _quotient(site, node)
@@ -229,25 +236,28 @@ def _peeled(
         if (step := conversion(site, last, torch)) is not None:
             if step.device is not None or step.dtype_name not in FLOATING:
                 break
-            if _is_narrower(site.values.of(below).dtype, step.dtype_name):
+            narrow = site.values.of(below)
+            proven = here and _is_narrower(narrow.dtype, step.dtype_name)
+            if proven or (not _is_maker(site, below) and _may_be_bytes(site, call, narrow, step.dtype_name, divisor)):
                 if divisor is None and _is_short(site, below):
                     return None
-                found = _Upcast(
-                    below, device, tensor.dtype or step.dtype_name or "", step.dtype_name or "", proven=True
-                )
-                return replace(found, divisor=divisor, views=tuple(views), whole=not asynchronous)
+                dtype = tensor.dtype or step.dtype_name or ""
+                found = _Upcast(below, device, dtype, step.dtype_name or "", proven, divisor, tuple(views))
+                return replace(found, whole=not move.asynchronous, tensor=True)
         elif is_view(site, last) and divisor is None:
             views.insert(0, last)
         else:
             break
         node = below
+    if not here:
+        return None
     if isinstance(node, cst.Call) and _is_maker(site, node) and len(node.args) >= 1 and not node.args[0].star:
         if divisor is None and _is_short(site, node.args[0].value):
             return None
         name = site.names.of(node.func) or ""
         dtype = tensor.dtype or LEGACY_CONSTRUCTORS.get(name, "") or (_DEFAULT if name == "torch.Tensor" else "")
-        bytes_ = bytes_ or (divisor is not None and _is_255(site, divisor))
-        found_ = _from_host(site, node.args[0].value, device, dtype, bytes_, not asynchronous)
+        in_bytes = (divisor is not None and _is_255(site, divisor)) or _divided_later(site, call)
+        found_ = _from_host(site, node.args[0].value, device, dtype, in_bytes, not move.asynchronous)
         if found_ is not None:
             both = divisor is not None and found_.divisor is not None
             kept = found_.divisor if divisor is None else divisor
@@ -255,6 +265,18 @@ def _peeled(
     if _is_narrower(tensor.widened, tensor.dtype) and not _is_filled(site, receiver):
         return _Upcast(receiver, device, tensor.dtype or "", tensor.dtype or "", proven=True, whole=False)
     return None
+
+
+def _may_be_bytes(
+    site: Site, call: cst.Call, narrow: Value, target: str | None, divisor: cst.BaseExpression | None = None
+) -> bool:
+    """Whether a tensor that a call moves may hold bytes that are cast before: only a division by 255 says so.
+
+    That its dtype is known speaks against it, unless it is a narrow one.
+    """
+    if target not in FLOATING or not (narrow.dtype is None or _is_narrower(narrow.dtype, target)) or narrow.inexact:
+        return False
+    return _is_255(site, divisor) if divisor is not None else _divided_later(site, call)
 
 
 def _is_filled(site: Site, node: cst.BaseExpression) -> bool:
@@ -362,6 +384,11 @@ def _quotient(site: Site, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
     match node:
         case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right):
             return (left, right) if isinstance(right, (cst.Integer, cst.Float)) or _is_255(site, right) else None
+        case cst.Call(
+            func=cst.Attribute(value=left, attr=cst.Name(value="div" | "true_divide" | "divide")),
+            args=[cst.Arg(keyword=None, star="", value=right)],
+        ):
+            return (left, right) if _is_255(site, right) else None
     return None
 
 
@@ -390,9 +417,9 @@ def _is_narrower(old: str | None, new: str | None) -> bool:
     return WIDTHS.get(old or "", 8) < min(WIDTHS.get(new or "", 0), WIDTHS["float32"])
 
 
-def _moved_first(site: Site, found: _Upcast, torch: str) -> cst.BaseExpression:
+def _moved_first(found: _Upcast, torch: str) -> cst.BaseExpression:
     """The narrow data on the device, cast and divided there, with the views that stood before the move."""
-    if site.values.of(found.narrow).kind is Kind.TENSOR:
+    if found.tensor:
         method = cst.Attribute(value=found.narrow, attr=cst.Name("to"))
         new = call_of("to", found.device).with_changes(func=method)
     else:
