@@ -151,6 +151,21 @@ def test_what_lies_outside_of_the_packages_of_a_distribution_is_dead_where_no_pr
     assert not _dead(texts, distributed=True)
 
 
+def test_packages_that_export_nothing_are_there_for_the_programs_that_import_them() -> None:
+    """An ``__init__`` that imports something offers it to others, and so does one that no program here uses."""
+    program = "from pkg.core import Used\n\nif __name__ == '__main__':\n    print(Used())\n"
+    texts = {"pkg/__init__.py": "", "pkg/core.py": NETS, "pkg/rest.py": NETS, "scripts/run.py": program}
+    found = _dead(texts, distributed=True, packages=("pkg",))
+    assert found >= {"pkg.core.Left", "pkg.rest.Left", "pkg.rest.Used"}
+    assert "pkg.core.Used" not in found
+    said = {**texts, "pkg/__init__.py": '"""Networks."""\n\n__version__ = "1.0"\n'}
+    assert _dead(said, distributed=True, packages=("pkg",)) == found
+    for exported in ("from pkg.core import Left", "print(1)"):
+        assert "pkg.rest.Left" not in _dead({**texts, "pkg/__init__.py": exported}, distributed=True, packages=("pkg",))
+    own = {**texts, "scripts/run.py": "def main():\n    print(1)\n\nmain()\n"}
+    assert "pkg.rest.Left" not in _dead(own, distributed=True, packages=("pkg",))
+
+
 MODELS = """
     import torch
     from transformers import PreTrainedModel
@@ -447,6 +462,34 @@ def test_a_function_that_trains_may_be_named_by_a_command() -> None:
             print(torch.ones(3))
     """
     assert _dead({"loop.py": loop, "other.py": "import torch\nimport loop\n"}) == {"loop.helper"}
+
+
+def test_a_function_that_trains_among_helpers_is_none_that_a_command_names() -> None:
+    helpers = """
+        import torch
+
+
+        def played(env, policy):
+            obs = env.reset()
+            while True:
+                obs, reward, done, info = env.step(policy(obs))
+
+
+        def main():
+            print(torch.ones(3))
+
+
+        def scale(x):
+            return x / 255
+    """
+    run = "from helpers import scale\n\nif __name__ == '__main__':\n    print(scale(1))\n"
+    assert _dead({"helpers.py": helpers, "run.py": run}) == {"helpers.played"}
+    apart = {
+        "helpers.py": helpers,
+        "other.py": "def scale(x):\n    return x\n",
+        "run.py": run.replace("helpers", "other"),
+    }
+    assert _dead(apart) == {"helpers.scale"}
 
 
 def test_what_a_notebook_defines_is_live() -> None:

@@ -59,7 +59,8 @@ class Live(Fact):
     word of a text. Code that looks definitions up by a text that is not in it comes to all that the module holds where
     it looks, or to all there is. A definition that is not reached is dead. Nothing is dead in the packages of a
     distribution, which programs elsewhere import, where no file starts anything, and beside programs that import no
-    file of the project; but for models that a copied file brings along.
+    file of the project; but for models that a copied file brings along. Packages that export nothing are there for
+    the programs beside them, where these import them.
     """
 
     project: Project
@@ -76,8 +77,9 @@ class Live(Fact):
 
     def __post_init__(self) -> None:
         if self.dead is None:
-            offered = self._offered()
-            found = self._unoffered(offered) if len(offered) < len(self.project.files) else ()
+            programs = self._programs()
+            offered = self._offered(programs)
+            found = self._unoffered(programs, offered) if len(offered) < len(self.project.files) else ()
             models = list(self._left_over())
             self.left = self.left.intersection(found).union(models)
             self.dead = frozenset((*found, *(self._uncalled() if self.named else ()), *models))
@@ -109,29 +111,42 @@ class Live(Fact):
     def _programs(self) -> list[Node]:
         """Where programs begin: files that start something, and with these the functions that a command may name.
 
-        What a notebook defines counts: its cells run in any order, and as often as their reader likes.
+        A function that steps or learns may be one, but not in a file that others import and that starts nothing. What a
+        notebook defines counts: its cells run in any order, and as often as their reader likes.
         """
         files = self.project.files.values()
-        found: list[Node] = [facts for facts in files if starts(self.project, facts)]
-        for facts in files if found else ():
-            if commands := list(filter(_is_top, facts.scopes) if is_notebook(facts) else commands_of(facts)):
+        started = [facts for facts in files if starts(self.project, facts)]
+        found: list[Node] = [*started]
+        helpers = imported_by_others(self.project.files, self.project.names) if started else frozenset[str]()
+        helpers = helpers.difference(facts.path for facts in started)
+        for facts in files if started else ():
+            of_file = facts.scopes if is_notebook(facts) else commands_of(facts, helpers=facts.path in helpers)
+            if commands := list(filter(_is_top, of_file)):
                 found += (facts, *commands)
         return found
 
-    def _offered(self) -> frozenset[FileFacts]:
+    def _offered(self, programs: Iterable[Node]) -> frozenset[FileFacts]:
         """The files that a distribution offers to programs elsewhere: those in its packages, or beside them."""
         if not self.distributed:
             return frozenset()
+        files = self.project.files
+        if not self.packages:
+            return frozenset(files.values())
         inside = tuple(f"{package}/" for package in self.packages)
-        return frozenset(
-            facts
-            for path, facts in self.project.files.items()
-            if not inside or path.rpartition("/")[0] in ("", "src") or path.startswith(inside)
-        )
+        packaged = frozenset(facts for path, facts in files.items() if path.startswith(inside))
+        beside = (facts for path, facts in files.items() if path.rpartition("/")[0] in ("", "src"))
+        return packaged.union(beside) if self._exports(packaged, programs) else frozenset(beside) - packaged
 
-    def _unoffered(self, offered: frozenset[FileFacts]) -> list[Scope]:
+    def _exports(self, packaged: frozenset[FileFacts], programs: Iterable[Node]) -> bool:
+        """Whether packages offer something to others: an ``__init__`` does something, or no program here uses them."""
+        inits = [facts for facts in packaged if facts.package]
+        if not inits or not all(all(map(_only_says, facts.tree.body)) for facts in inits):
+            return True
+        begun = _files(programs)
+        return packaged.isdisjoint(file for facts in begun - packaged for file in self._imported(facts))
+
+    def _unoffered(self, programs: Sequence[Node], offered: frozenset[FileFacts]) -> list[Scope]:
         """The definitions that no program comes to, of files that are not offered to others."""
-        programs = self._programs()
         if apart := self._apart(programs):
             offered |= apart
         tops = (scope for facts in offered for scope in facts.scopes if _is_top(scope))
@@ -145,14 +160,14 @@ class Live(Fact):
 
         So a notebook that trains another model says nothing of the modules beside it.
         """
-        begun = {node if isinstance(node, FileFacts) else node.file for node in programs}
-        imported = (
-            file is not facts
-            for facts in begun
-            for dotted in (*facts.imports, *facts.star_imports)
-            for file in self.project.names.meant(facts.path, dotted)
-        )
-        return frozenset() if any(imported) else frozenset(self.project.files.values()) - begun
+        begun = _files(programs)
+        imported = any(file is not facts for facts in begun for file in self._imported(facts))
+        return frozenset() if imported else frozenset(self.project.files.values()) - begun
+
+    def _imported(self, facts: FileFacts) -> Iterator[FileFacts]:
+        """The files of the project that one of them imports."""
+        for dotted in (*facts.imports, *facts.star_imports):
+            yield from self.project.names.meant(facts.path, dotted)
 
     def _unreached(self, roots: Sequence[Node]) -> list[Scope]:
         """The definitions that no program comes to; ``left`` are then those that none would come to with a namesake."""
@@ -236,10 +251,9 @@ class Live(Fact):
     def _beside(self, facts: FileFacts) -> Iterator[Node]:
         """What runs, or may be kept elsewhere, when a file is imported."""
         yield from (scope for scope in facts.scopes if _is_top(scope) and self._is_handed_on(scope))
-        for dotted in (*facts.imports, *facts.star_imports):
-            for file in self.project.names.meant(facts.path, dotted):
-                yield file
-                yield from self._packages(file)
+        for file in self._imported(facts):
+            yield file
+            yield from self._packages(file)
 
     def _packages(self, facts: FileFacts) -> Iterator[FileFacts]:
         """The packages around a module, which Python imports before it."""
@@ -362,6 +376,16 @@ class Live(Fact):
                 files += [each for path, each in self.project.files.items() if path.startswith(inside)]
             todo += [each for each in dict.fromkeys(files) if each not in seen]
             seen.update(files)
+
+
+def _files(nodes: Iterable[Node]) -> set[FileFacts]:
+    """The files that code belongs to."""
+    return {node if isinstance(node, FileFacts) else node.file for node in nodes}
+
+
+def _only_says(stmt: ast.stmt) -> bool:
+    """Whether a statement of an ``__init__`` exports nothing: a docstring, or a text such as a version."""
+    return isinstance(stmt, (ast.Expr, ast.Assign)) and isinstance(stmt.value, ast.Constant)
 
 
 def _is_top(scope: Scope) -> bool:

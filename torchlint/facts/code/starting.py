@@ -36,19 +36,25 @@ def only_defines(facts: FileFacts) -> bool:
     return all(isinstance(stmt, definitions) or is_docstring(stmt) for stmt in body) and not any(map(_begins, body))
 
 
-def commands_of(facts: FileFacts) -> Iterator[Scope]:
-    """Yield the functions of a file that a command line may start."""
+def commands_of(facts: FileFacts, *, helpers: bool) -> Iterator[Scope]:
+    """Yield the functions of a file that a command line may start; ``helpers``: other files import the file."""
     tops = (scope for scope in facts.scopes if scope.parent is facts.top)
-    yield from (scope for scope in tops if isinstance(scope.node, FUNCTIONS) and _begins(scope.node))
+    begins = _is_command if helpers else _begins
+    yield from (scope for scope in tops if isinstance(scope.node, FUNCTIONS) and begins(scope.node))
+
+
+def _is_command(stmt: ast.stmt) -> bool:
+    """Whether a statement defines ``main`` or its like, or a function that a decorator may make a command."""
+    return isinstance(stmt, ast.FunctionDef) and (stmt.name in _ENTRIES or bool(stmt.decorator_list))
 
 
 def _begins(stmt: ast.stmt) -> bool:
-    """Whether a statement defines a program: ``main``, a command, or a function that steps environments or learns."""
+    """Whether a statement defines a program: a command, or a function that steps environments or learns."""
     if not isinstance(stmt, ast.FunctionDef):
         return False
     calls = (part.func for part in walk(stmt) if isinstance(part, ast.Call))
     steps = any(isinstance(func, ast.Attribute) and func.attr in ("step", "backward") for func in calls)
-    return stmt.name in _ENTRIES or bool(stmt.decorator_list) or steps
+    return _is_command(stmt) or steps
 
 
 def starts(project: Project, facts: FileFacts) -> bool:
