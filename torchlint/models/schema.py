@@ -84,7 +84,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         ),
         "hands": Attribute("gives its first argument, or what that is a handle of", kind=bool),
         "declares": Attribute("gives its second argument, and the first one says its type", kind=bool),
-        "holds": Attribute("a container of modules", ("modules",)),
+        "holds": Attribute("a container of modules, or a layer without parameters", ("modules", "nothing")),
         "indices": Attribute("with an axis it returns values and their indices", kind=bool),
         "integral": Attribute("returns integers or truth values", kind=bool),
         "joins": Attribute(

@@ -20,6 +20,7 @@ _BARE = frozenset(
 )
 _BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
 
+_HOLDING = last_names("torch.nn", holds="modules")
 _WALKING = last_names("builtins", elements=("all", "pairs"))
 
 
@@ -29,6 +30,13 @@ def has_parameters(name: str) -> bool:
         return True
     last = name.rpartition(".")[2]
     return name.startswith("torch.nn.") and last[:1].isupper() and last not in _BARE and not last.endswith(_BARE_ENDS)
+
+
+def is_bare(name: str) -> bool:
+    """Return whether a class is a layer of torch that has no parameters and holds no other modules."""
+    last = name.rpartition(".")[2]
+    empty = last not in _HOLDING and last != "Module"
+    return name.startswith("torch.nn.") and empty and (last in _BARE or last.endswith(_BARE_ENDS))
 
 
 def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
-from torchlint.facts.autograd.layers import has_parameters
+from torchlint.facts.autograd.layers import has_parameters, is_bare
 from torchlint.facts.autograd.networks import Networks
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
@@ -15,9 +15,12 @@ from torchlint.facts.values.signatures import keyword
 from torchlint.facts.values.torch_objects import KEEPING
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass, regex
+from torchlint.models import function_names
 
 # Layers that have parameters unless they are told to have none, and one that has none unless it is told to.
 _AFFINE = regex(r"torch\.nn\.(modules\.\w+\.)?((Batch|Layer|Group|Sync|RMS)\w*Norm\w*|(?P<bare>InstanceNorm[123]d))$")
+_SEQUENCES = frozenset({"torch.nn.Sequential", "torch.nn.modules.container.Sequential"})
+_BARE = function_names(holds="nothing")
 
 
 @dataclass(eq=False, slots=True)
@@ -53,15 +56,21 @@ class Parametric(Fact):
         )
 
     def _is_bare(self, facts: FileFacts, func: ast.expr) -> bool:
-        """Whether all that a callee may be are layers that only normalize: ``BatchNorm1d(n, affine=False)``."""
+        """Whether all that a callee may be are layers without parameters: ``BatchNorm1d(n, affine=False)``."""
         made = [pair for origin in self.networks.tracer.of(facts, func) for pair in self.networks.tracer.made(origin)]
-        return bool(made) and all(self._normalizes(file, value) for file, value in made)
+        return bool(made) and all(self._has_none(file, value) for file, value in made)
 
-    def _normalizes(self, facts: FileFacts, node: ast.expr | None) -> bool:
+    def _has_none(self, facts: FileFacts, node: ast.expr | None) -> bool:
+        """Whether an expression makes a layer without parameters, or a sequence of such layers alone."""
         node = None if node is None else receiver_of(node, KEEPING)
-        found = _AFFINE.match(self.project.qualified(facts, node.func) or "") if isinstance(node, ast.Call) else None
-        if found is None or not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call):
             return False
+        name = self.project.qualified(facts, node.func) or ""
+        if name in _SEQUENCES:
+            return bool(node.args) and not node.keywords and all(self._has_none(facts, each) for each in node.args)
+        found = _AFFINE.match(name)
+        if found is None:
+            return name in _BARE or is_bare(name)
         told = keyword(node, "affine") or keyword(node, "elementwise_affine")
         if told is None:
             return found["bare"] is not None and len(node.args) < 4
