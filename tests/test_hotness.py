@@ -3379,3 +3379,32 @@ def test_a_reset_of_all_simulations_begins_their_episodes_by_a_step() -> None:
     """)
     assert code.frequency("# A") is O
     assert code.frequency("# B") is S
+
+
+@pytest.mark.parametrize(
+    ("picked", "expected"),
+    [
+        ("self.optimizers[key]", Frequency.UPDATE),
+        ("self.opts[key]", Frequency.UPDATE),
+        ("self.options[key]", Frequency.EPISODE),
+        ("self.optimizers[0]", Frequency.EPISODE),
+    ],
+)
+def test_a_round_over_all_heads_is_one_update_where_each_has_an_optimizer(picked: str, expected: Frequency) -> None:
+    text = f"""
+        import torch
+
+
+        class Trainer:
+            def fit(self, batches):
+                for x, labels in batches:
+                    x = x / 2  # A
+                    for key, label in labels.items():
+                        loss = self.predict(x, key, label)
+                        loss.backward()
+                        {picked}.step()
+
+
+        Trainer().fit(torch.load("batches"))
+    """
+    assert Code(text).frequency("# A") is expected

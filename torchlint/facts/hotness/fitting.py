@@ -10,12 +10,13 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import conjuncts, names_in
+from torchlint.facts.code.tree import conjuncts, names_in, walk
 from torchlint.facts.hotness.around import around
 from torchlint.models import Word
 
 # What an update has several of: a loop over these is a part of one update.
 _PARTS = Word("parts of an update")
+_OPTIMIZER = Word("optimizer")
 _VIEWS = frozenset({"copy", "items", "keys", "values"})
 
 
@@ -90,8 +91,25 @@ def _repeats(loop: ast.stmt, scope: Scope) -> int:
 
 
 def goes_over_parts(loop: ast.AST) -> bool:
-    """Return whether a loop goes over what an update has several of: agents, critics, networks."""
-    return isinstance(loop, (ast.For, ast.AsyncFor)) and any(_PARTS.fits(name) for name in _gone_over(loop.iter))
+    """Return whether a loop goes over what an update has several of: agents, critics, networks.
+
+    Over their keys or numbers, too: then each round takes another optimizer, ``self.optimizers[key]``.
+    """
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    return any(_PARTS.fits(name) for name in _gone_over(loop.iter)) or _takes_optimizer(loop)
+
+
+def _takes_optimizer(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether what a loop binds picks one of several optimizers."""
+    bound = set(names_in(loop.target))
+    picked = (
+        last_name(part.value)
+        for stmt in loop.body
+        for part in walk(stmt)
+        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and part.slice.id in bound
+    )
+    return any(_PARTS.fits(name) and _OPTIMIZER.fits(name) for name in picked)
 
 
 def _gone_over(node: ast.AST) -> Iterator[str]:
