@@ -13,6 +13,7 @@ from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import TENSOR, join, list_of, tuple_of
+from torchlint.facts.values.leaves import moved_leaves
 from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import rules, starred, table
 from torchlint.late import dataclass
@@ -45,6 +46,8 @@ def returned_at(ask: Ask, function: Scope, caller: Caller, cls: str = "") -> Val
     """
     if _moves_all(function) and not starred(caller.call):
         return _moved(ask, function, caller)
+    if len(function.results) > 1 and not function.yields and (leaves := moved_leaves(ask, function, caller)) != UNKNOWN:
+        return leaves
     result = _by_arms(ask, function, caller, ask.solver.ask(function))
     name = _given_back(ask.project, function) if result in (UNKNOWN, TENSOR) else ""
     if name and (given_to := passed(function, name, caller)):
