@@ -10,7 +10,7 @@ from dataclasses import field
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike, among
 from torchlint.facts.code.model import FUNCTIONS, FileFacts
-from torchlint.facts.code.tree import forms_of, parts_of, walk
+from torchlint.facts.code.tree import forms_of, parts_of, receiver_of, walk
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
 from torchlint.facts.dataflow.uses import Uses
@@ -20,6 +20,7 @@ from torchlint.models import method_names
 _LARGEST_BYTE = 255
 # Methods and functions whose result has the elements of the tensor, in another form.
 _KEEPING = method_names("torch.Tensor torch", elements="all", integral=False, waits=False)
+_GIVING = method_names("torch.Tensor torch", elements="all", waits=False)
 _DIVIDING = frozenset({"div", "div_", "true_divide", "divide"})
 _MOVES = method_names(moves=("device", "given"))
 
@@ -70,10 +71,13 @@ class Sequel(Fact):
 
         Otherwise the result is empty.
 
-        ``x = x.to(device)`` or ``return x.to(device)``, also in a branch: ``if use_cuda:``.
+        ``x = x.to(device)`` or ``return x.to(device)``, also in a branch: ``if use_cuda:``; also once it is cast or
+        reshaped: ``x = x.long().to(device)``.
         """
         call = self.replaced(facts, node)
-        if call is None or not isinstance(call.func, ast.Attribute) or not is_target(facts, node, call.func.value):
+        if call is None or not isinstance(call.func, ast.Attribute):
+            return ""
+        if not is_target(facts, node, receiver_of(call.func.value, _GIVING)):
             return ""
         return ast.unparse(call) if is_move(call) else ""
 
