@@ -29,6 +29,7 @@ CALLS = {
     "other step of an environment": "venv.step_wait()",
     "environment that acts": "reward, done = env.act(action)",
     "environment that answers as a step does": "obs, _, done, infos = envs.plan_and_act(goals)",
+    "environment that is called": "obs, reward, done = on_device(env)(action)",
 }
 
 # By the name of the exemption: code, in which ``g`` is called where a step or an update would make it hot.
@@ -150,7 +151,11 @@ def test_an_action_goes_to_a_game(text: str, runs_: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["step(1)", "x.step()", "meter.update()", "env.step()", "x.backward_hook()", "agent.act(obs)", "env.act()"]
+    "text",
+    [
+        *("step(1)", "x.step()", "meter.update()", "env.step()", "x.backward_hook()", "agent.act(obs)", "env.act()"),
+        *("env(action)", "make(env)(action)"),
+    ],
 )
 def test_other_calls_begin_nothing(text: str) -> None:
     code = Code(text)

@@ -76,6 +76,7 @@ _PARTS = (4, 5)
 _STEP = frozenset({"step"})
 _ADVANCING = method_names(environment=("acts", "answers"))
 _ACTING = frozenset({"act", "make_action"})
+_CALLED = "__call__"
 _GAME = Word("game")
 
 BEGINNINGS = (
@@ -151,6 +152,13 @@ BEGINNINGS = (
         "`obs, reward, done, info = envs.plan_and_act(goals)`, a method of any name that does not reset",
         lambda at: at.given and _ENV.fits(at.name) and "reset" not in at.method and _gives_answer(at.facts, at.call),
     ),
+    Beginning(
+        "environment that is called",
+        {_CALLED},
+        STEP,
+        "`obs, reward, done = env(action)`, also as a helper wraps it: `on_device(env)(action)`",
+        lambda at: _ENV.fits(at.name),
+    ),
 )
 
 
@@ -171,10 +179,33 @@ def runs(facts: FileFacts, call: ast.Call, values: Values) -> str:
 def deciding(facts: FileFacts, call: ast.Call, values: Values) -> Beginning | None:
     """Find the row that decides what a call runs."""
     func = call.func
-    if not isinstance(func, ast.Attribute) or not (rows := _rows(func.attr)):
+    if not isinstance(func, ast.Attribute):
+        return _called(facts, call, values)
+    if not (rows := _rows(func.attr)):
         return None
     at = MethodCall(facts, call, func.value, values)
     return next((row for row in rows if row.holds(at)), None)
+
+
+def stepped(call: ast.Call) -> ast.expr:
+    """Return what a step is called on: ``env`` of ``env.step(action)``, ``env(action)``, ``on_device(env)(action)``."""
+    match call.func:
+        case ast.Attribute(value=receiver):
+            return receiver
+        case ast.Call(args=[wrapped, *_]):
+            return wrapped
+    return call.func
+
+
+def _called(facts: FileFacts, call: ast.Call, values: Values) -> Beginning | None:
+    """The row of an object that is called itself, as a step is: its answer is unpacked at once."""
+    match facts.parent.get(call):
+        case ast.Assign(targets=[ast.Tuple(elts=parts)]) if call.args and (
+            _is_answer(parts) or _is_short_answer(parts)
+        ):
+            at = MethodCall(facts, call, stepped(call), values)
+            return next((row for row in _rows(_CALLED) if row.methods is not None and row.holds(at)), None)
+    return None
 
 
 def _drawn_from_envs(facts: FileFacts, node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from torchlint.facts.code.model import LOOPS, Scope
 from torchlint.facts.code.naming import rightmost_name
 from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.hotness.around import around, enclosing_loop
-from torchlint.facts.hotness.beginnings import TRAINER
+from torchlint.facts.hotness.beginnings import TRAINER, stepped
 from torchlint.facts.hotness.conditions import is_evaluation_flag
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.intervals import is_interval, shows_at_intervals
@@ -260,8 +260,7 @@ def resets(scope: Scope, loop: ast.AST | None = None) -> list[ast.Attribute]:
 
 def starts_over(step: ast.Call, resets: Sequence[ast.Attribute]) -> bool:
     """Return whether a function always resets an environment before it steps it: it tries the environment."""
-    assert isinstance(step.func, ast.Attribute)
-    return among(step.func.value, (reset.value for reset in resets if reset.lineno < step.lineno))
+    return among(stepped(step), (reset.value for reset in resets if reset.lineno < step.lineno))
 
 
 def first_moves(scope: Scope, steps: Sequence[ast.Call]) -> Iterator[ast.Call]:
