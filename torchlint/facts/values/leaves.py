@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchlint.facts.code.callers import Caller, passed
+from torchlint.facts.code.callers import Caller, passing
 from torchlint.facts.code.model import Bind, Scope
 from torchlint.facts.code.tree import receiver_of
 from torchlint.facts.values.asking import Ask
@@ -28,7 +28,7 @@ def moved_leaves(ask: Ask, function: Scope, caller: Caller) -> Value | None:
     """
     taken = function.positional[caller.skip :]
     moved = _moved(function, taken[0]) if taken else None
-    given = passed(function, taken[0], caller) if moved is not None else None
+    given = dict(passing(function, caller)).get(taken[0]) if moved is not None else None
     if moved is None or given is None:
         return UNKNOWN
     leaf, value = ask.value(function.file, moved), ask.value(caller.facts, given)
@@ -37,9 +37,8 @@ def moved_leaves(ask: Ask, function: Scope, caller: Caller) -> Value | None:
     leaf = leaf if leaf.kind is Kind.TENSOR else TENSOR
     if value.known:
         return _mapped(value, leaf, 0)
-    bound = ask.project.reaching(caller.facts, given).bindings if isinstance(given, ast.Name) else ()
-    looped = bool(bound) and all(binding.how is Bind.ELEMENT for binding in bound)
-    return ask.guess(dict_of(leaf)) if looped else UNKNOWN
+    only = ask.project.reaching(caller.facts, given).only
+    return ask.guess(dict_of(leaf)) if only is not None and only.how is Bind.ELEMENT else UNKNOWN
 
 
 def _mapped(value: Value, leaf: Value, depth: int) -> Value:
