@@ -99,3 +99,65 @@ def test_what_is_registered_by_a_call() -> None:
     text = "from tables import NETS\nclass Other:\n    pass\nNETS.register(Other)\nshow(NETS.build(k))\n"
     found = code(text, table=REGISTRY, made='Registry("a")', named="").value()
     assert set(found.name.split("|")) == {"parts.Net", "main.Other"}
+
+
+POLICIES = """
+class Still:
+    pass
+class Random:
+    pass
+def none():
+    return None
+def make():
+    return 1
+policies = dict()
+policies["still"] = Still
+policies["none"] = none
+steps = []
+"""
+DEEP = """
+import shelf
+from shelf import policies, steps as kept
+class Deep:
+    pass
+policies["deep_net"] = Deep
+kept.append(1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "kind", "names"),
+    [
+        ('policies["deep_net"]()', Kind.INSTANCE, {"deep.Deep"}),
+        ("policies[k]()", Kind.INSTANCE, {"deep.Deep", "shelf.Still"}),
+        ('policies["deep_" + k]()', Kind.INSTANCE, {"deep.Deep"}),
+        ('policies[f"{k}_net"]', Kind.CLASS, {"deep.Deep"}),
+        ('policies["flat_" + k]()', Kind.INSTANCE, {"deep.Deep", "shelf.Still"}),
+        ("steps[0]", Kind.NUMBER, {""}),
+    ],
+)
+def test_a_dict_that_other_files_fill(taken: str, kind: Kind, names: set[str]) -> None:
+    main = f"import deep\nfrom shelf import policies, steps\nshow({taken})\n"
+    found = Code({"shelf.py": POLICIES, "deep.py": DEEP, "main.py": main}).value("main.py")
+    assert (found.kind, set(found.name.split("|"))) == (kind, names)
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        "from shelf import make, policies\npolicies['made'] = make\n",
+        "import shelf\nshelf.policies['made'] = shelf.make\n",
+        "import shelf\nshelf.policies['made'] = unknown()\n",
+    ],
+)
+def test_what_else_is_put_there_is_no_object_of_a_known_class(filled: str) -> None:
+    main = "from shelf import policies\nshow(policies[k]())\n"
+    found = Code({"shelf.py": POLICIES, "other.py": filled, "main.py": main}).value("main.py")
+    assert found.kind is Kind.UNKNOWN
+
+
+def test_a_variable_of_the_same_name_is_another_one() -> None:
+    other = "policies = {}\ndef fill(policies):\n    policies['x'] = unknown()\npolicies['y'] = unknown()\n"
+    main = "from shelf import policies\nshow(policies[k]())\n"
+    found = Code({"shelf.py": POLICIES, "other.py": other, "main.py": main}).value("main.py")
+    assert set(found.name.split("|")) == {"shelf.Still"}

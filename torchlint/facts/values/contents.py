@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
 from torchlint.facts.code.callers import Caller, methods
-from torchlint.facts.code.model import Binding, FileFacts, Scope
+from torchlint.facts.code.dynamic import spelling
+from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of, plain
 from torchlint.facts.values.join import dict_of, join, list_of, summed
@@ -23,6 +24,7 @@ class Contents:
 
     ask: Ask
     _growing: dict[str, list[tuple[Scope, str, ast.expr]]] | None = None
+    _imported: dict[str, list[tuple[Scope, str]]] | None = None
 
     def of_name(self, facts: FileFacts, binding: Binding, value: Value) -> Value | None:
         """Return a list or dict with what the same function puts into it under the same name."""
@@ -35,7 +37,21 @@ class Contents:
             places += [inner for inner in facts.scopes if inner.kind == "function" and not _binds(inner, names[0])]
         if value.kind is Kind.DICT and scope.kind == "function" and len(scope.bindings[names[0]]) > 1:
             return self._keyed(value, [(scope, names[0])], "", binding)
-        return self._filled(value, [(place, names[0]) for place in places])
+        elsewhere = self._elsewhere(f"{facts.module}.{names[0]}") if scope.kind == "module" else ()
+        return self._filled(value, [*((place, names[0]) for place in places), *elsewhere])
+
+    def _elsewhere(self, variable: str) -> Sequence[tuple[Scope, str]]:
+        """Where other files put something into what a variable of a module holds, each with its name there."""
+        if self._imported is None:
+            self._imported = {}
+            for facts in self.ask.project.files.values():
+                for scope in facts.scopes:
+                    for name, added in scope.appends.items():
+                        holder = _put_into(facts, added[0][1]) if _is_imported(facts, name) else None
+                        dotted = self.ask.project.qualified(facts, holder) if holder is not None else None
+                        if dotted is not None:
+                            self._imported.setdefault(dotted, []).append((scope, name))
+        return self._imported.get(variable, ())
 
     def of_attribute(self, cls: str, name: str, value: Value) -> Value | None:
         """Return a list or dict that an attribute holds with what methods and other code put into it."""
@@ -166,16 +182,10 @@ class Contents:
 
     def _puts_into(self, facts: FileFacts, added: ast.expr, binding: Binding | None) -> bool:
         """Whether what is put under a name may go into what a binding gave it, which may be bound again."""
-        node: ast.AST | None = facts.parent.get(added)
-        node = facts.parent.get(node) if isinstance(node, ast.keyword) else node
-        match node:
-            case (
-                ast.Call(func=ast.Attribute(value=ast.Name() as name))
-                | ast.Assign(targets=[ast.Subscript(value=ast.Name() as name)])
-                | ast.AugAssign(target=ast.Subscript(value=ast.Name() as name))
-            ) if binding is not None:
-                return self.ask.project.reaching(facts, name).holds(binding)
-        return True
+        holder = _put_into(facts, added) if binding is not None else None
+        if binding is None or not isinstance(holder, ast.Name):
+            return True
+        return self.ask.project.reaching(facts, holder).holds(binding)
 
     def _together(self, element: Value, held: Iterable[Value | None]) -> Value:
         """A tensor that a dict holds under a computed key: on the host where others are, and none is elsewhere."""
@@ -268,6 +278,51 @@ def _callables(values: list[Value | None]) -> list[Value | None]:
     """
     known = [value for value in values if value is not None and value.kind in _REGISTERED and value.name]
     return [*known] if known and None not in values else values
+
+
+def read_from(ask: Ask, facts: FileFacts, held: Value, index: ast.expr) -> Value | None:
+    """Return what a dict gives under a key: under a computed one one of those that fit, ``"deep_" + name``, if any do.
+
+    Beside classes, a function that gives ``None`` stands for having no object, as ``None`` itself does.
+    """
+    if isinstance(index, ast.Constant) and isinstance(index.value, str) and held.keys:
+        return held.item(index.value)
+    found: Sequence[Value] = held.items
+    if held.keys and isinstance(index, (ast.BinOp, ast.JoinedStr)):
+        text = spelling(ask, facts, index)
+        items = zip(held.keys, held.items, strict=True)
+        found = [item for key, item in items if key in text.texts or text.fits(key)] or held.items
+    if {each.kind for each in found} == set(_REGISTERED):
+        functions = [each for each in found if each.kind is Kind.FUNCTION]
+        if all(_gives_none(ask, name) for each in functions for name in each.name.split("|")):
+            found = [each for each in found if each.kind is Kind.CLASS]
+    return join(found)
+
+
+def _gives_none(ask: Ask, function: str) -> bool:
+    """Whether a function of the project gives ``None``."""
+    scope = ask.project.functions.get(function)
+    given = ask.returned([scope]) if scope is not None else None
+    return given is not None and given.kind is Kind.NONE
+
+
+def _is_imported(facts: FileFacts, name: str) -> bool:
+    """Whether a name, or the module that it begins with, is one that a file may import."""
+    first = name.partition(".")[0]
+    bound = facts.top.bindings.get(first)
+    return bool(facts.star_imports) if bound is None else any(each.how is Bind.IMPORT for each in bound)
+
+
+def _put_into(facts: FileFacts, added: ast.expr) -> ast.expr | None:
+    """What code puts something into: ``rows`` of ``rows["x"] = added``, of ``rows.append(added)``."""
+    node: ast.AST | None = facts.parent.get(added)
+    node = facts.parent.get(node) if isinstance(node, ast.keyword) else node
+    match node:
+        case ast.Call(func=ast.Attribute(value=holder)):
+            return holder
+        case ast.Assign(targets=[ast.Subscript(value=holder)]) | ast.AugAssign(target=ast.Subscript(value=holder)):
+            return holder
+    return None
 
 
 def _binds(scope: Scope | None, name: str) -> bool:

@@ -24,6 +24,7 @@ from torchlint.facts.values.asking import Ask, Question, concerns
 from torchlint.facts.values.attributes import Attributes
 from torchlint.facts.values.calls import CallValues
 from torchlint.facts.values.containers import element_of, makes_dict, plain
+from torchlint.facts.values.contents import read_from
 from torchlint.facts.values.displays import display, either_row, field_of, part_of, some_of, unpacked
 from torchlint.facts.values.generated import encoded, is_input, of_rows, picks_of_tensor, suggested_for
 from torchlint.facts.values.join import (
@@ -285,7 +286,7 @@ class Values(Fact):
         if isinstance(key, str) and is_typed_dict(self.project, source):
             return self._ask.attribute(source.name, key)
         if source.kind is Kind.DICT:
-            return (source.item(key) if isinstance(key, str) and source.keys else join(source.items)) or UNKNOWN
+            return read_from(self._ask, facts, source, index) or UNKNOWN
         if source.kind is Kind.INSTANCE and not source.items:
             return (isinstance(key, int) and field_of(self._ask, source, key)) or self._ask.item(source.name)
         sliced = isinstance(index, ast.Slice)
