@@ -561,3 +561,33 @@ def test_what_a_distribution_offers_counts_but_for_methods_that_its_scripts_do_n
     assert not _dead(texts, distributed=True, packages=("pkg",))
     beside = {"pkg/__init__.py": "", "scripts/agent.py": agent, "scripts/run.py": run.format("agent")}
     assert _dead(beside, distributed=True, packages=("pkg",)) == {"scripts.agent.Agent.unnamed"}
+
+
+@pytest.mark.parametrize(
+    ("program", "dead"),
+    [
+        ("from agents import Actor, Critic, Other\nOther()\nLearner()\n", set()),
+        ("from agents import Actor, Critic\nCritic()\nLearner()\n", {"agents.Other"}),
+        ("from agents import Actor\nActor()\nLearner()\n", {"agents.Critic", "agents.Other"}),
+        ("from agents import Actor\nprint(Learner)\n", {"agents.Actor", "agents.Critic", "agents.Other"}),
+        ("from agents import Actor\nprint(1)\n", {"agents.Actor", "agents.Critic", "agents.Other"}),
+        (
+            "from agents import Actor\nfrom toolbox import *\nLearner()\n",
+            {"agents.Actor", "agents.Critic", "agents.Other"},
+        ),
+        (
+            "from agents import Actor\nclass Learner:\n    pass\nLearner()\n",
+            {"agents.Actor", "agents.Critic", "agents.Other"},
+        ),
+    ],
+)
+def test_a_name_that_nothing_defines_means_what_the_file_imports_and_does_not_read(
+    program: str, dead: set[str]
+) -> None:
+    agents = "class Actor:\n    pass\nclass Critic:\n    pass\nclass Other:\n    pass\n"
+    body = program.replace("\n", "\n    ").rstrip()
+    head, _, rest = body.partition("\n    ")
+    rest = rest.replace("from toolbox import *\n    ", "")
+    star = "from toolbox import *\n" if "toolbox" in program else ""
+    main = f"{head}\n{star}if __name__ == '__main__':\n    {rest}\n"
+    assert _dead({"agents.py": agents, "main.py": main}) == dead

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -306,7 +307,28 @@ class Live(Fact):
                     read = found[_home(facts, node, tops)]
                     read.definitions.update(named if known is None else (known,))
                     read.methods.update(methods)
+        for node, meant in self._renamed(facts):
+            found[_home(facts, node, tops)].definitions.update(meant)
         return found
+
+    def _renamed(self, facts: FileFacts) -> Iterator[tuple[ast.Name, list[Scope]]]:
+        """The names that a file calls and nothing defines, each with the classes that it imports and does not read.
+
+        A class was renamed there and not everywhere: the program means one of these.
+        """
+        imported = [each for bound in facts.top.bindings.values() for each in bound if each.how is Bind.IMPORT]
+        classes = {each: self.project.classes.get(self.project.canonical(facts, each.target)) for each in imported}
+        if facts.star_imports or not any(classes.values()):
+            return
+        read = {node.id for node in facts.nodes(ast.Name) if isinstance(node.ctx, ast.Load)}
+        unread = [(name, each) for name, bound in facts.top.bindings.items() for each in bound if name not in read]
+        meant = [cls for _, each in unread if (cls := classes.get(each)) is not None]
+        bound = {name for scope in facts.scopes for name in scope.bindings} if meant else read
+        for node in facts.nodes(ast.Name) if not read <= bound else ():
+            if node.id not in bound and isinstance(node.ctx, ast.Load) and not hasattr(builtins, node.id):
+                call = facts.parent.get(node)
+                if isinstance(call, ast.Call) and call.func is node:
+                    yield node, meant
 
     def _definition(self, facts: FileFacts, node: ast.expr) -> Scope | None:
         """The class or function of the project that an expression surely names."""
