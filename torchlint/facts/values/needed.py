@@ -138,17 +138,19 @@ class Needed:
         return node if self.project.qualified(facts, whole) is not None else whole  # ``np.squeeze(x)`` says nothing
 
     def _placed(self, facts: FileFacts, scope: Scope, call: ast.Call) -> Iterator[ast.Name]:
-        """The name of what a tensor is made beside, ``device=x.device``, where the function counts its axes, too.
+        """The name of what a tensor is made beside, or moved to, where the function counts or cuts its axes, too.
 
-        Modules have a device as well, but no axes, and what has axes in other libraries has no device of torch.
+        ``device=x.device``, ``mask.to(x.device)``, also by a name that the device gets. Modules have a device as well,
+        but no axes, and what has axes in other libraries has no device of torch.
         """
-        for word in call.keywords:
-            match word:
-                case ast.keyword(arg="device", value=ast.Attribute(value=ast.Name() as node, attr="device")):
-                    if (self.project.qualified(facts, call.func) or "").startswith("torch."):
-                        mentioned = mentions_of(facts, scope.node, node.id)
-                        if any(getattr(facts.parent.get(each), "attr", "") == "ndim" for each in mentioned):
-                            yield node
+        moved = call.args[:1] if isinstance(call.func, ast.Attribute) and call.func.attr == "to" else ()
+        of_torch = (self.project.qualified(facts, call.func) or "").startswith("torch.")
+        for given in (*moved, *(word.value for word in call.keywords if word.arg == "device" and of_torch)):
+            made = self.project.reaching(facts, given).value if isinstance(given, ast.Name) else given
+            match made:
+                case ast.Attribute(value=ast.Name() as node, attr="device"):
+                    if any(_has_axes(facts, each) for each in mentions_of(facts, scope.node, node.id)):
+                        yield node
 
     def _norm_read(self, facts: FileFacts, call: ast.Call) -> ast.Name | None:
         """The name of the norm of gradients whose number a call reads, even if it asks first whether it has one."""
@@ -175,6 +177,16 @@ class Needed:
         source = call.args[0].value if isinstance(call.args[0], ast.Subscript) else call.args[0]
         if isinstance(source, ast.Name):
             yield from (node for how, node in scope.appends.get(source.id, ()) if how != "extend")
+
+
+def _has_axes(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a mention of a name counts the axes of what it holds, or cuts along several: ``x.ndim``, ``x[:, 0]``."""
+    match facts.parent.get(node):
+        case ast.Attribute(attr="ndim"):
+            return True
+        case ast.Subscript(value=whole, slice=ast.Tuple(elts=parts)) if whole is node:
+            return any(isinstance(part, ast.Slice) for part in parts)
+    return False
 
 
 def _asks_for_axis(facts: FileFacts, call: ast.Call) -> bool:
