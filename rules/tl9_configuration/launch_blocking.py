@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.rule import Example, Frequency, Input, Kind, Report, Rule, Site
-from torchlint.rule.environ import SETTING, settings_at
+from torchlint.rule.environ import SETTING, WORKERS, settings_at, settings_of_workers
 
 _OFF = frozenset({"0", ""})
 
@@ -30,7 +30,8 @@ class LaunchBlocking(Rule):
     """`CUDA_LAUNCH_BLOCKING` is set for every run.
 
     ## What it does
-    Finds code that sets `CUDA_LAUNCH_BLOCKING` to `1` with no flag in front of it.
+    Finds code that sets `CUDA_LAUNCH_BLOCKING` to `1` with no flag in front of it, also for the workers of Ray
+    (`ray.init(runtime_env={"env_vars": ...})`).
 
     ## Why is this slow
     Python normally prepares the next kernels while the device still computes. With this variable every launch waits
@@ -63,7 +64,7 @@ class LaunchBlocking(Rule):
     code = "TL902"
     name = "launch-blocking"
     summary = "CUDA_LAUNCH_BLOCKING is set for every run"
-    trigger = SETTING
+    trigger = SETTING | WORKERS
     least = Frequency.ONCE
     cuda_only = True
     kept = "a switch for debugging that was left on"
@@ -81,7 +82,7 @@ class LaunchBlocking(Rule):
 
     def check(self, site: Site) -> Iterator[Report]:
         """Report the variable where it is set to something else than ``0`` in every run."""
-        for setting in settings_at(site):
+        for setting in (*settings_at(site), *settings_of_workers(site)):
             texts = site.names.texts(setting.value)
             if "CUDA_LAUNCH_BLOCKING" in setting.names and texts and not texts & _OFF and site.hot.runs_anyway():
                 yield Report(

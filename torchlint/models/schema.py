@@ -161,6 +161,11 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "tests": Attribute("tests for infinities and NaN, or for finite numbers", ("finite", "nonfinite")),
         "text": Attribute("makes a text", kind=bool),
         "value": Attribute("the position of the argument with which it fills a tensor", kind=int),
+        "variables": Attribute(
+            "the argument that says which variables of the environment the processes have that it starts, or that holds "
+            "them under ``env_vars``",
+            ("env_vars", "runtime_env"),
+        ),
         "waits": Attribute(
             "the host waits for the device: to read elements, to know a shape, or for all that is queued",
             ("queue", "reads", "shape"),

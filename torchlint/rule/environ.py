@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import cst
 from torchlint.late import dataclass
+from torchlint.models import function_names
 from torchlint.rule.trigger import Call, Store
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 _SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
 _UPDATE = "os.environ.update"
 SETTING = Call(*_SETTERS, _UPDATE) | Store("os.environ")
+_STARTERS = function_names(variables=True)
+_VARIABLES, _HOLDER = "env_vars", "runtime_env"
+WORKERS = Call(*_STARTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,36 @@ def settings_at(site: Site) -> Iterator[Setting]:
             yield from _updated(site, call)
 
 
+def settings_of_workers(site: Site) -> Iterator[Setting]:
+    """Yield the variables that a call sets in the processes that it starts; ``WORKERS`` finds such sites.
+
+    ``ray.init(runtime_env={"env_vars": {"NAME": "1"}})``, ``RuntimeEnv(env_vars={"NAME": "1"})``.
+    """
+    call = site.node
+    if not isinstance(call, cst.Call) or site.names.of(call.func) not in _STARTERS:
+        return
+    for argument in call.args:
+        word = argument.keyword.value if argument.keyword is not None else ""
+        if word in (_VARIABLES, _HOLDER):
+            found = [argument.value]
+            if word == _HOLDER:
+                found = [value for key, value in _items(argument.value) if _VARIABLES in site.names.texts(key)]
+            for key, value in (item for each in found for item in _items(each)):
+                yield Setting(site.names.texts(key), value, value)
+
+
+def _items(node: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """The keys and values that a dict is written out of."""
+    for element in node.elements if isinstance(node, cst.Dict) else ():
+        if isinstance(element, cst.DictElement):
+            yield element.key, element.value
+
+
 def _updated(site: Site, call: cst.Call) -> Iterator[Setting]:
     """``os.environ.update({"NAME": value}, NAME=value)``."""
     for argument in call.args:
         if argument.keyword is not None:
             yield Setting(frozenset({argument.keyword.value}), argument.value, argument.value)
-        elif isinstance(argument.value, cst.Dict):
-            for element in argument.value.elements:
-                if isinstance(element, cst.DictElement):
-                    yield Setting(site.names.texts(element.key), element.value, element.value)
+        else:
+            for key, value in _items(argument.value):
+                yield Setting(site.names.texts(key), value, value)
