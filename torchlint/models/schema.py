@@ -23,6 +23,10 @@ class Attribute:
 ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
     {
         "about": Attribute("tells of a tensor or an object without reading its elements", kind=bool),
+        "accelerators": Attribute(
+            "the argument that says how many accelerators the process has in which it runs; without it, none",
+            ("num_gpus",),
+        ),
         "adds": Attribute(
             "puts an argument into the receiver: as one element, all that is in it, as a part of a module, or as one "
             "of its tensors",
@@ -162,8 +166,8 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         "text": Attribute("makes a text", kind=bool),
         "value": Attribute("the position of the argument with which it fills a tensor", kind=int),
         "variables": Attribute(
-            "the argument that says which variables of the environment the processes have that it starts, or that holds "
-            "them under ``env_vars``",
+            "the argument that says which variables of the environment the processes have that it starts, or that "
+            "holds them under ``env_vars``",
             ("env_vars", "runtime_env"),
         ),
         "waits": Attribute(

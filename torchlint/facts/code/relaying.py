@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
-from torchlint.facts.code.model import COMPREHENSIONS
+from torchlint.facts.code.model import COMPREHENSIONS, Scope, decorators
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import receiver_of, walk
 from torchlint.models import function_names, method_names
@@ -17,6 +18,8 @@ DECLARING = function_names(declares=True)
 """Functions that give their second argument, and name its type in the first: ``typing.cast``."""
 NAMING = method_names(names="method")
 """Methods of engines that run a method of their workers: ``llm.collective_rpc("reload")``."""
+_WITH_ACCELERATORS = "num_gpus"
+_GIVING = function_names(accelerators=_WITH_ACCELERATORS)
 _RELAYS = method_names(relays=True)
 _RECEIVES = method_names(receives=True, elsewhere=False)
 _CONFIGURES = method_names("ActorClass", returns="receiver")
@@ -50,6 +53,23 @@ def meant(project: Project, call: ast.Call) -> ast.expr:
     """Return the expression that a call runs, in this process or in another one."""
     inner = relayed(project, call.func)
     return call.func if inner is None else inner
+
+
+def runs_without_accelerator(project: Project, function: Scope, calls: Iterable[ast.Call]) -> bool:
+    """Return whether a function runs as a task whose process has no accelerator, by its decorator and all its calls.
+
+    ``@ray.remote`` without ``num_gpus``, where no call is one of ``f.options(num_gpus=1)``.
+    """
+    written = getattr(function.node, "decorator_list", [])
+    if len(written) != 1 or project.qualified(function.file, decorators(function.node)[0]) not in _GIVING:
+        return False
+    settings = [written[0], *(part for call in calls for part in walk(call.func))]
+    return not any(
+        word.arg in (_WITH_ACCELERATORS, None)
+        for each in settings
+        if isinstance(each, ast.Call)
+        for word in each.keywords
+    )
 
 
 def fans_out(node: ast.AST, loop: ast.AST) -> bool:

@@ -61,7 +61,7 @@ class Flow(Fact):
         return self.autograd.updates(function) or (entry is not None and bool(entry.when))
 
     def _evaluates(self, function: Scope) -> bool:
-        """Whether a function evaluates, as a framework or the project calls it: nothing is learned from what it does."""
+        """Whether a function evaluates, so that nothing is learned from what it does."""
         entry = self.heat.roots.protocols.get(function)
         return self.heat.evaluates(function) if entry is None else not entry.kinds
 

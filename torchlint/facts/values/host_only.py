@@ -1,7 +1,8 @@
 """Code that never leaves the CPU in a project that may.
 
 Classes and functions whose device is the CPU, or that join what lies there with tensors of the host, what the workers
-of a loader run, what runs networks that nothing moves, and what only these call.
+of a loader run, tasks of a cluster that get no accelerator, what runs networks that nothing moves, and what only these
+call.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import AttributeStore, Bind, Scope
 from torchlint.facts.code.naming import last_name, mentions_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.relaying import runs_without_accelerator
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
@@ -51,12 +53,13 @@ class HostOnly(Fact):
     def is_host_only(self, function: Scope) -> bool:
         """Return whether code runs on the host only.
 
-        Its class names the CPU and no other device, a loader runs it, the networks that it runs are there, or only
-        such code calls it.
+        Its class names the CPU and no other device, a loader or a process without accelerator runs it, the networks
+        that it runs are there, or only such code calls it.
         """
         if function not in self._functions:
             self._functions[function] = False  # of itself, a function that calls itself proves nothing
             own = self._of_class(function) or self._of_loader(function) or self._of_name(function)
+            own = own or self._of_task(function)
             self._functions[function] = own or self.unmoved.runs_only(function) or self._of_callers(function)
         return self._functions[function]
 
@@ -78,6 +81,13 @@ class HostOnly(Fact):
         """Whether the workers of a loader run a function, which nothing moves to an accelerator."""
         entry = self.heat.roots.protocols.get(function)
         return entry is not None and entry.host and not self._moves(function)
+
+    def _of_task(self, function: Scope) -> bool:
+        """Whether a function runs in a process that has no accelerator, and only there."""
+        if function.kind != "function" or function.method_of is not None:
+            return False
+        calls = (caller.call for caller in self.graph.callers.get(function, ()))
+        return runs_without_accelerator(self.project, function, calls)
 
     @roomy
     def _of_callers(self, function: Scope) -> bool:
