@@ -61,6 +61,8 @@ class PlacementOptions(Fact):
                 for call in scope.calls
             )
         return _is_placement(value) and not self._merged
+_FULL, _OF_NUMBERS = "torch.full", frozenset({"bool", "int64", "float32"})
+"""What fills a tensor with one number, and the dtypes that it has without ``dtype=``."""
 
 
 def _is_placement(value: Value) -> bool:
@@ -218,9 +220,14 @@ def gives_itself(call: cst.Call, links: Sequence[Link]) -> bool:
 
 
 def casts_nothing(site: Site, call: cst.Call, steps: Sequence[Conversion]) -> bool:
-    """Return whether conversions are casts to the dtype that a fresh tensor has, which give the tensor itself."""
+    """Return whether conversions are casts to the dtype that a fresh tensor has, which give the tensor itself.
+
+    What is filled with a number that is not known may have any dtype that a number of Python gives.
+    """
     dtype = site.values.of(call).dtype
-    return dtype is not None and all(step.device is None and step.dtype_name == dtype for step in steps)
+    filled = dtype is None and site.names.of(call.func) == _FULL and keyword_of(call, "dtype") is None
+    dtypes = _OF_NUMBERS if filled else frozenset({dtype} if dtype is not None else ())
+    return all(step.device is None and step.dtype_name in dtypes for step in steps)
 
 
 def is_kept(site: Site, call: cst.Call, creator: str) -> bool:
