@@ -174,7 +174,7 @@ class TransferPerItem(Rule):
     level = Level.NOTE
     trigger = Call(*_CREATORS) | Method(*_METHODS) | Found(HostIndices) | Found(HostRows)
     least = Frequency.UPDATE
-    yields_to = ("TL102", "TL104")
+    yields_to = ("TL102", "TL104", "TL611")
     cuda_only = True
     fixable = True
     examples = (

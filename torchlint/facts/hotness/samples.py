@@ -7,7 +7,7 @@ from dataclasses import field
 
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import COMPREHENSIONS, FileFacts
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import first_index, names_in, walk
 from torchlint.late import dataclass
 from torchlint.models import Word
 
@@ -39,7 +39,7 @@ class SampleLoops:
             over = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop
             names: list[str] = []
             if isinstance(over, (ast.For, ast.AsyncFor, ast.comprehension)):
-                names = [*names_in(over.iter), *names_in(over.target)]
+                names = [*names_in(over.iter), *names_in(over.target), *_rows_taken(loop, over)]
             named = any(map(_SAMPLES.fits, names)) and not any(map(_OTHERS.fits, names))
             found = self._loops[loop] = named and self._handles_texts(facts)
         return found
@@ -67,3 +67,31 @@ class SampleLoops:
                 taking = (taken for each in given for taken in self.graph.taking(over, each))
                 return any(function.yields and _SIZE.fits(name) for function, name in taking)
         return False
+
+
+def _rows_taken(loop: ast.AST, over: ast.For | ast.AsyncFor | ast.comprehension) -> list[str]:
+    """The names of what a loop that counts the rows of a batch takes rows of.
+
+    ``tokens`` and ``rewards`` of ``for i in range(states.shape[0]): memory.append((tokens[i], rewards[i, :]))``.
+    """
+    match over.target, over.iter:
+        case ast.Name(id=counter), ast.Call(func=ast.Name(id="range"), args=[bound]) if _counts_rows(bound):
+            taken = (node for node in walk(loop) if isinstance(node, ast.Subscript))
+            rows = (node.value for node in taken if _is_named(first_index(node), counter))
+            return [each.id for each in rows if isinstance(each, ast.Name)]
+    return []
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _counts_rows(node: ast.expr) -> bool:
+    """``states.shape[0]``, ``states.size(0)``."""
+    match node:
+        case (
+            ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=0))
+            | ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)], keywords=[])
+        ):
+            return True
+    return False
