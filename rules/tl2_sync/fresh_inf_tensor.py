@@ -68,7 +68,7 @@ class FreshInfTensor(Rule):
 
     ## What it does
     Finds `torch.where(mask, x, torch.tensor(float("-inf")))`, with finite numbers and on either side as well, also with
-    a number that is not always the same (`torch.tensor(length)`).
+    a number that is not always the same (`torch.tensor(length)`), or with `x.new_tensor(0.0)`.
 
     ## Why is this slow
     Each call allocates a tensor for one number; with `device=` of an accelerator it is also copied there while the
@@ -188,27 +188,34 @@ def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
         return None
     links = site.calls.chain(call)
     steps = [step for step in (conversion(site, link, "torch") for link in links) if step is not None]
-    dtypes = [keyword_of(call, "dtype"), *(step.dtype for step in steps)]
-    said = [dtype for dtype in dtypes if dtype is not None]
-    dropped = [*dtypes, keyword_of(call, "device"), *(step.device for step in steps)]
+    like, own = _made_like(site, call), keyword_of(call, "dtype")
+    dropped = [like, own, keyword_of(call, "device"), *(each for step in steps for each in (step.dtype, step.device))]
     idle = all(node is None or only_reads(site, node) for node in dropped)
+    names = [step.dtype_name for step in steps if step.dtype is not None]
+    if own is not None:
+        names = [site.values.of(own).dtype]
+    elif like is not None:
+        names, own = [site.values.of(like).dtype], cst.Attribute(like, cst.Name("dtype"))
+    said = [dtype for dtype in (own, *(step.dtype for step in steps)) if dtype is not None]
     proven = all(step.proven for step in steps) and len(said) <= 1 and idle
-    own = keyword_of(call, "dtype")
-    names = (
-        [site.values.of(own).dtype]
-        if own is not None
-        else [step.dtype_name for step in steps if step.dtype is not None]
-    )
     return _Fresh(side, literal, number, said[0] if said else None, names[0] if names else None, own is None, proven)
 
 
 def _constructor(site: Site, node: cst.BaseExpression) -> cst.Call | None:
-    """The ``torch.tensor(...)`` call under the conversions of an expression."""
+    """The ``torch.tensor(...)`` or ``x.new_tensor(...)`` call under the conversions of an expression."""
     match node:
-        case cst.Call() if site.names.of(node.func) in _CONSTRUCTORS:
+        case cst.Call() if site.names.of(node.func) in _CONSTRUCTORS or _made_like(site, node) is not None:
             return node
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in CONVERSIONS:
             return _constructor(site, inner)
+    return None
+
+
+def _made_like(site: Site, call: cst.Call) -> cst.BaseExpression | None:
+    """The tensor that gives a new one its dtype and device: ``x`` of ``x.new_tensor(0.0)``."""
+    match call.func:
+        case cst.Attribute(value=like, attr=cst.Name(value="new_tensor")):
+            return like if site.values.of(like).kind is Kind.TENSOR else None
     return None
 
 
