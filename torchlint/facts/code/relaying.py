@@ -61,7 +61,7 @@ def runs_without_accelerator(project: Project, function: Scope, calls: Iterable[
     ``@ray.remote`` without ``num_gpus``, where no call is one of ``f.options(num_gpus=1)``.
     """
     written = getattr(function.node, "decorator_list", [])
-    if len(written) != 1 or project.qualified(function.file, decorators(function.node)[0]) not in _GIVING:
+    if not written or project.qualified(function.file, decorators(function.node)[0]) not in _GIVING:
         return False
     settings = [written[0], *(part for call in calls for part in walk(call.func))]
     return not any(
