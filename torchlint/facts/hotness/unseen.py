@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
@@ -15,10 +16,14 @@ from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.receivers import Receivers
 
 _PACKAGE = "__init__.py"
+_BINDING = frozenset({"functools.partial", "types.MethodType"})
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
-    """Yield ``forward`` of modules that the project builds or mentions, or that a library exports."""
+    """Yield ``forward`` of modules that the project builds or mentions, or that a library exports.
+
+    And what code puts in the place of the ``forward`` of a module: ``layer.forward = partial(quick_forward, layer)``.
+    """
     idle = project.unused()
     mentioned = set(graph.built)
     for facts in project.files.values():
@@ -34,6 +39,23 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope
+    for facts, _, store in project.outside.get("forward", ()):
+        put = _function(project, facts, store.binding.value)
+        if put is not None and not cold_file(facts) and facts.path not in idle:
+            yield put
+
+
+def _function(project: Project, facts: FileFacts, node: ast.expr | None) -> Scope | None:
+    """The function that an expression gives, bound to an object or to some of its arguments, ``None`` for others.
+
+    ``f``, ``partial(f, layer)``, ``MethodType(f, layer)``, ``f.__get__(layer)``.
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="__get__")):
+            node = inner
+        case ast.Call(func=func, args=[inner, *_]) if project.qualified(facts, func) in _BINDING:
+            node = inner
+    return project.functions.get(project.qualified(facts, node) or "") if node is not None else None
 
 
 def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Scope], bool]) -> bool:
