@@ -23,7 +23,7 @@ from torchlint.rule import (
     Use,
 )
 
-from ._data_dependent_shape import Masks, are_truths, gone_through, masks_of, routes_rows
+from ._data_dependent_shape import Masks, are_truths, becomes_text, gone_through, masks_of, routes_rows
 from ._masked_forms import fixed_size
 
 _METHODS = method_names(waits="shape")
@@ -131,7 +131,8 @@ class DataDependentShape(Rule):
     Finds hot operations whose result size depends on the values of a tensor: `torch.where(mask)` with one argument,
     `nonzero`, `unique`, `masked_select`, `repeat_interleave` with a tensor of counts and without `output_size`, reading
     `x[mask]`, and assigning a tensor to `x[mask]`. Indices and selected elements that code outside of the project takes
-    are left alone: a simulator may know no mask. So are the rows that a loop selects for one of many experts.
+    are left alone: a simulator may know no mask, and a tokenizer makes texts of tokens on the host. So are the rows
+    that a loop selects for one of many experts.
 
     ## Why is this slow
     The result cannot be allocated before the number of selected elements is known on the host, so Python waits for
@@ -291,6 +292,8 @@ def _better(site: Site, node: cst.Subscript) -> str:
         if not _holds_tensor(site, parent.value):
             return ""
         return _WHERE if _reads_masked(site, parent.value) else _WHERE_OR_ROWS
+    if becomes_text(site, node):
+        return ""
     while parent is not None and not isinstance(parent, cst.Assign):
         child, parent = parent, site.parent(parent)
     targets = parent.targets if parent is not None and child is parent.value else ()
