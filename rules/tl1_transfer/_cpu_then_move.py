@@ -61,6 +61,8 @@ class PlacementOptions(Fact):
                 for call in scope.calls
             )
         return _is_placement(value) and not self._merged
+
+
 _FULL, _OF_NUMBERS = "torch.full", frozenset({"bool", "int64", "float32"})
 """What fills a tensor with one number, and the dtypes that it has without ``dtype=``."""
 

@@ -94,6 +94,12 @@ class Project(Fact):
         """Return the bindings of a name of a file's top level that code outside of it may see."""
         return self._definitions.lasting(facts, name, facts.top)
 
+    def put(self, attribute: str) -> Iterator[tuple[FileFacts, ast.expr]]:
+        """Yield what code puts into an attribute of objects that are not its own: ``layer.forward = f``."""
+        for facts, _, store in self.outside.get(attribute, ()):
+            if store.binding.value is not None:
+                yield facts, store.binding.value
+
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
         """Return the project file that an absolute import of ``dotted`` in a file means, ``None`` if there is none."""
         return self.names.imported(facts.path, dotted)

@@ -39,13 +39,13 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope
-    for facts, _, store in project.outside.get("forward", ()):
-        put = _function(project, facts, store.binding.value)
-        if put is not None and not cold_file(facts) and facts.path not in idle:
-            yield put
+    for facts, node in project.put("forward"):
+        function = _function(project, facts, node)
+        if function is not None and not cold_file(facts) and facts.path not in idle:
+            yield function
 
 
-def _function(project: Project, facts: FileFacts, node: ast.expr | None) -> Scope | None:
+def _function(project: Project, facts: FileFacts, node: ast.expr) -> Scope | None:
     """The function that an expression gives, bound to an object or to some of its arguments, ``None`` for others.
 
     ``f``, ``partial(f, layer)``, ``MethodType(f, layer)``, ``f.__get__(layer)``.
@@ -55,7 +55,7 @@ def _function(project: Project, facts: FileFacts, node: ast.expr | None) -> Scop
             node = inner
         case ast.Call(func=func, args=[inner, *_]) if project.qualified(facts, func) in _BINDING:
             node = inner
-    return project.functions.get(project.qualified(facts, node) or "") if node is not None else None
+    return project.functions.get(project.qualified(facts, node) or "")
 
 
 def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Scope], bool]) -> bool:

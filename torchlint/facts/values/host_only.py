@@ -86,7 +86,7 @@ class HostOnly(Fact):
         """Whether a function runs in a process that has no accelerator, and only there."""
         if function.kind != "function" or function.method_of is not None:
             return False
-        calls = (caller.call for caller in self.graph.callers.get(function, ()))
+        calls = (node for _, node in self.graph.places(function) if isinstance(node, ast.Call))
         return runs_without_accelerator(self.project, function, calls)
 
     @roomy
