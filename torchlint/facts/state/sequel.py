@@ -72,14 +72,17 @@ class Sequel(Fact):
         Otherwise the result is empty.
 
         ``x = x.to(device)`` or ``return x.to(device)``, also in a branch: ``if use_cuda:``; also once it is cast or
-        reshaped: ``x = x.long().to(device)``.
+        reshaped: ``x = x.long().to(device)``, of which the result is the last call alone: ``.to(device)``.
         """
         call = self.replaced(facts, node)
         if call is None or not isinstance(call.func, ast.Attribute):
             return ""
         if not is_target(facts, node, receiver_of(call.func.value, _GIVING)):
             return ""
-        return ast.unparse(call) if is_move(call) else ""
+        if not is_move(call):
+            return ""
+        below = call.func.value
+        return ast.unparse(call).removeprefix("" if is_target(facts, node, below) else ast.unparse(below))
 
     def replaced(self, facts: FileFacts, node: ast.expr) -> ast.Call | None:
         """Return the call whose result replaces a fresh value in the next statement that mentions it.
