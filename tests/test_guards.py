@@ -404,6 +404,66 @@ def test_a_function_that_compares_a_remainder_with_zero_says_when_an_interval_is
     assert (_names(found) == {"interval"}) is held
 
 
+ASKING = """
+class Agent:
+    def update(self, x, learner, t):
+        if {}:
+            {{}}
+agent = Agent()
+for t, x in enumerate(y):
+    agent.update(x, make(), t)
+    x.backward()
+"""
+LEARNERS = """
+class Learner:
+    def is_due(self, t):
+        raise NotImplementedError
+    def every(self, t, rounds):
+        raise NotImplementedError
+    def is_ready(self, t):
+        pass
+class Slow(Learner):
+    batch = 100
+    def is_due(self, t):
+        return t % self.batch == 0
+    def every(self, t, rounds):
+        return t >= self.first and t % rounds == 0
+    def is_ready(self, t):
+        if t < self.first:
+            return False
+        return t % self.batch == 0
+class Quick(Slow):
+    def is_ready(self, t):
+        return t >= self.first
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "held"),
+    [
+        ("learner.is_due(t)", True),
+        ("x is not None and learner.is_due(t)", True),
+        ("not learner.is_due(t)", False),
+        ("learner.every(t, 100)", True),
+        ("learner.every(t, rounds=1)", False),
+        ("learner.is_ready(t)", False),  # one of them is ready in each round
+        ("learner.is_known(t)", False),
+        ("log.is_due(t)", False),
+    ],
+)
+def test_methods_of_other_objects_say_when_an_interval_is_due(test: str, held: bool) -> None:
+    code = ("import log\n" + ASKING.lstrip()).format(test).format("g(x)")
+    found = _guarded_in(Code({"code.py": code + "from learners import make\n", "learners.py": LEARNERS}), row=5)
+    assert (_names(found) == {"interval"}) is held
+
+
+def test_a_predicate_that_asks_for_itself_is_no_guard() -> None:
+    methods = "    def is_due(self):\n        return self.x and self.is_open()\n"
+    methods += "    def is_open(self):\n        return self.y or self.is_due()\n"
+    code = DIVIDING.replace("class Agent:\n", f"class Agent:\n{methods}").format("self.is_due()").format("g(x)")
+    assert not _names(_guarded_in(Code({"code.py": code.lstrip(), "helpers.py": ""}), row=9))
+
+
 RESETTING = """
 class Wrapped:
     def initial(self):

@@ -60,6 +60,7 @@ from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.emptiness import refills
 from torchlint.facts.hotness.evaluation import begins_episode, evaluates, resets_its_environment
 from torchlint.facts.hotness.intervals import (
+    answered,
     is_between_intervals,
     is_first_step,
     is_interval,
@@ -320,13 +321,14 @@ def least(*bounds: Bound | None) -> Bound | None:
 class Guards(Fact):
     """Finds the guards on conditions, branches, exits and functions; the settings may switch rows off."""
 
-    __slots__ = ("_behind", "_blocks", "_exits", "_functions", "_off", "_tests", "defaults")
+    __slots__ = ("_asking", "_behind", "_blocks", "_exits", "_functions", "_off", "_tests", "defaults")
 
     def __init__(self, defaults: SettingDefaults, off: frozenset[str] = frozenset()) -> None:
         """Take the rows of the table but for those of some names."""
         self.defaults = defaults
         rows = [(Bound(row.limit, row.name), row) for row in GUARDS if row.limit is not None and row.name not in off]
         self._off = off
+        self._asking: set[ast.expr] = set()  # what predicates return that are being followed
         self._tests = {
             truth: [(test.holds, found) for found, row in rows for test in row.tests if test.truth is truth]
             for truth in (True, False)
@@ -366,12 +368,30 @@ class Guards(Fact):
             return self._of_any(test.values, found, facts) if truth else None
         asked = predicate(test, facts)
         if asked is not None:
-            return self.bound(asked, facts, truth)
+            return self._asked_for(asked, facts, truth)
         due = remainder(test, self.defaults.project, facts) if isinstance(test, ast.Call) else None
-        if due is None or not (is_interval if truth else is_between_intervals)(due):
+        if due is None:
+            return self._answered(test, facts) if isinstance(test, ast.Call) and truth else None
+        if not (is_interval if truth else is_between_intervals)(due):
             return None
         limit = self.of(INTERVAL)
         return None if limit is None or self._is_usual(limit, due, facts) else limit
+
+    def _asked_for(self, asked: ast.expr, facts: FileFacts, truth: bool) -> Bound | None:
+        """The guard by what a predicate returns, which may ask for itself: ``return x and self.is_due()``."""
+        if asked in self._asking:
+            return None
+        self._asking.add(asked)
+        found = self.bound(asked, facts, truth)
+        self._asking.discard(asked)
+        return found
+
+    def _answered(self, test: ast.Call, facts: FileFacts) -> Bound | None:
+        """The guard on code that runs when a method of another object says so: ``if agent.is_due(step): ...``."""
+        intervals = list(answered(test, self.defaults.project, facts))
+        if not intervals or any(each is None or self.defaults.is_short(*each) for each in intervals):
+            return None
+        return self.of(INTERVAL)
 
     def _is_usual(self, row: Bound, test: ast.expr, facts: FileFacts) -> bool:
         """Whether a test holds by default: for an interval of one or two rounds, for a check of numbers that is on."""

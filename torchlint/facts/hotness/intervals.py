@@ -167,6 +167,29 @@ def remainder(test: ast.Call, project: Project, facts: FileFacts) -> ast.Compare
     return None
 
 
+def answered(test: ast.Call, project: Project, facts: FileFacts) -> Iterator[tuple[FileFacts, ast.expr] | None]:
+    """Yield the intervals at which methods of the project that a call may mean by name are true, ``None`` of others.
+
+    What a counter is divided by, and the file that says it: ``self.every`` where ``agent.is_due(step)`` returns ``step
+    % self.every == 0``. A method that returns nothing or ``False`` is left for derived classes to write, or never true.
+    """
+    if not isinstance(test.func, ast.Attribute) or project.qualified(facts, test.func) is not None:
+        return
+    for method in project.methods.get(test.func.attr, ()):
+        for result in method.results:
+            if isinstance(result, ast.Constant) and not result.value:
+                continue
+            due = [part for part, truth in conjuncts(result, True) if truth and is_interval(part)]
+            rounds = next(filter(None, map(period, due)), None)
+            if not due:
+                yield None
+            elif isinstance(rounds, ast.Name) and rounds.id in method.params:
+                given = dict(passing(method, Caller(facts, test, 1))).get(rounds.id)
+                yield (method.file, rounds) if given is None else (facts, given)
+            else:
+                yield method.file, due[0] if rounds is None else rounds
+
+
 def is_on(test: ast.expr, facts: FileFacts) -> bool:
     """Return whether a test asks if there is an interval: ``log_interval > 0``, true by default.
 
