@@ -250,6 +250,39 @@ def test_what_is_not_exempt_names_no_exemption() -> None:
     assert [reason for reason in found.reasons if "nothing hot begins" in reason] == []
 
 
+SHOWING = """
+def show(env, policy, agent, make_video={default}):
+    frames = []
+    while True:
+        g(1)
+        obs, reward, done, info = env.step(policy(1))
+        {told}
+            frames.append(env.render())
+        {more}
+show(a, b, c{given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "told", "more", "given", "expected"),
+    [
+        ("True", "if make_video:", "pass", "", Frequency.ONCE),
+        ("True", "if make_video:", "bar.update(1)", ", not off", Frequency.ONCE),
+        ("True", "if make_video:", "pass", ", False", Frequency.STEP),
+        ("True", "if make_video and d:", "pass", "", Frequency.STEP),
+        ("True", "if make_video:", "agent.update(obs)", "", Frequency.STEP),
+        ("True", "if make_video:", "agent.learn(obs)", "", Frequency.STEP),
+        ("False", "if make_video:", "pass", "", Frequency.STEP),
+        ("None", "if make_video:", "pass", "", Frequency.STEP),
+    ],
+)
+def test_a_loop_that_renders_by_default_only_shows(
+    default: str, told: str, more: str, given: str, expected: Frequency
+) -> None:
+    code = Code(SHOWING.format(default=default, told=told, more=more, given=given))
+    assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
+
+
 @pytest.mark.parametrize(("rounds", "expected"), [(4, Frequency.ONCE), (5, Frequency.STEP)])
 def test_a_trial_has_fewer_than_five_rounds(rounds: int, expected: Frequency) -> None:
     code = Code(f"def main(env):\n    for _ in range({rounds}):\n        g(1)\n        env.step(1)\nmain(1)\n")

@@ -17,7 +17,8 @@ _COLD_PLACE = Word("file or folder of cold code")
 # A folder of this name may hold the programs that reproduce results; a file of this name times something.
 _COLD_FILE = Word("file of measurements")
 _COLD_NAME = Word("cold function")
-_LEARNING = Word("call that learns")
+LEARNING = Word("call that learns")
+"""Names of calls that learn."""
 _LOADING = Word("call that loads")
 _TEST = Word("test function or class")
 _CALLED_A_TEST = frozenset({("test", True)})
@@ -68,12 +69,12 @@ def _tests(facts: FileFacts) -> bool:
 def _learns(facts: FileFacts) -> bool:
     """Whether a file computes gradients, or calls what learns and reads back nothing that was learned before."""
     called = {last_name(call.func) for call in facts.nodes(ast.Call)}
-    return "backward" in called or (any(map(_LEARNING.fits, called)) and not any(map(_LOADING.fits, called)))
+    return "backward" in called or (any(map(LEARNING.fits, called)) and not any(map(_LOADING.fits, called)))
 
 
 def _trains(facts: FileFacts) -> bool:
     """Whether a file says by its name that it trains, and clears gradients."""
-    named = any(map(_LEARNING.fits, _words(PurePosixPath(facts.path).stem)))
+    named = any(map(LEARNING.fits, _words(PurePosixPath(facts.path).stem)))
     return named and any(last_name(call.func) == "zero_grad" for call in facts.nodes(ast.Call))
 
 

@@ -8,19 +8,23 @@ from typing import NamedTuple
 
 from torchlint.facts.code.alike import among
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import LOOPS, Scope
-from torchlint.facts.code.naming import rightmost_name
+from torchlint.facts.code.model import LOOPS, Bind, Scope
+from torchlint.facts.code.naming import last_name, rightmost_name
 from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.hotness.around import around, enclosing_loop
 from torchlint.facts.hotness.beginnings import TRAINER, stepped
+from torchlint.facts.hotness.branches import renders
+from torchlint.facts.hotness.coldness import LEARNING
 from torchlint.facts.hotness.conditions import is_evaluation_flag
 from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.intervals import is_interval, shows_at_intervals
 from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
+from torchlint.facts.values.signatures import is_true
 from torchlint.models import Word, last_names
 
 _EVALUATION = Word("evaluation")
+_LEARNERS = Word("parts of an update")
 _ENV = Word("environment")
 _MAKES_ENV = Word("maker of an environment")
 _SHOWS = Word("function that shows or saves")
@@ -38,7 +42,7 @@ class Exemption(NamedTuple):
     says: str
 
 
-SHOWS = Exemption("loop that shows", "a loop that renders or plots in each round")
+SHOWS = Exemption("loop that shows", "a loop that renders or plots in each round, or where a parameter that is on by default says so")
 OWN_LOOP = Exemption("trainer with its own loop", "a call of a trainer of the project, whose method says what it does")
 ONE_STEP = Exemption("environment for one step", "a function that makes an environment and steps it once")
 PRIMING = Exemption("step without gradients", "a function that makes an optimizer and steps it for its scheduler")
@@ -80,7 +84,7 @@ class WorkCall(NamedTuple):
 
 
 CALLS: tuple[tuple[Exemption, Callable[[WorkCall], bool]], ...] = (
-    (SHOWS, lambda at: shows(at.loop)),
+    (SHOWS, lambda at: shows(at.loop) or (at.runs == STEP and _shows_by_default(at))),
     (OWN_LOOP, lambda at: at.runs == UPDATE and _has_own_loop(at.graph, at.call)),
     (ONE_STEP, lambda at: at.runs == STEP and _lives_for_one(at)),
     (PRIMING, lambda at: at.runs == UPDATE and _primes(at)),
@@ -119,6 +123,37 @@ def shows(loop: ast.AST | None) -> bool:
             if value.func.attr in _SHOWING:
                 return True
     return False
+
+
+def _shows_by_default(at: WorkCall) -> bool:
+    """Whether a loop of steps renders under a parameter that is true by default and in all calls, and learns nothing.
+
+    ``def show(env, policy, make_video=True)`` and in its loop ``if make_video: frames.append(env.render())``.
+    """
+    if not isinstance(at.loop, LOOPS):
+        return False
+    tests = (stmt.test for stmt in at.loop.body if isinstance(stmt, ast.If) and renders(stmt.body, stmt.test))
+    if not any(isinstance(test, ast.Name) and _is_left_on(at, test.id) for test in tests):
+        return False
+    return not any(isinstance(part, ast.Call) and _learns(at.graph, part) for part in walk(at.loop))
+
+
+def _learns(graph: CallGraph, call: ast.Call) -> bool:
+    """Whether a call learns, by its name; dicts and bars of progress have a method ``update``, too."""
+    name = last_name(call.func)
+    if name != "update" or not isinstance(call.func, ast.Attribute):
+        return name == "backward" or LEARNING.fits(name)
+    held = rightmost_name(call.func.value)
+    return bool(graph.sure(call)) or _LEARNERS.fits(held) or TRAINER.fits(held)
+
+
+def _is_left_on(at: WorkCall, name: str) -> bool:
+    """Whether a parameter is true by default, and no known call of its function gives it another literal."""
+    bound = at.scope.function.bindings.get(name, ())
+    if [binding.how for binding in bound] != [Bind.PARAM] or not is_true(bound[0].value):
+        return False
+    given = (node for _, node in at.graph.arguments(at.scope.function, name))
+    return all(is_true(node) for node in given if isinstance(node, ast.Constant))
 
 
 def trial(scope: Scope, loop: ast.AST, programs: Programs) -> bool:
