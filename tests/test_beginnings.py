@@ -274,6 +274,7 @@ show(a, b, c{given})
         ("True", "if make_video:", "agent.learn(obs)", "", Frequency.STEP),
         ("False", "if make_video:", "pass", "", Frequency.STEP),
         ("None", "if make_video:", "pass", "", Frequency.STEP),
+        ("SHOWN", "if make_video:", "pass", "", Frequency.STEP),
     ],
 )
 def test_a_loop_that_renders_by_default_only_shows(

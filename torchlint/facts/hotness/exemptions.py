@@ -20,7 +20,6 @@ from torchlint.facts.hotness.evaluation import evaluates
 from torchlint.facts.hotness.intervals import is_interval, shows_at_intervals
 from torchlint.facts.hotness.phases import STEP, UPDATE
 from torchlint.facts.hotness.programs import Programs
-from torchlint.facts.values.signatures import is_true
 from torchlint.models import Word, last_names
 
 _EVALUATION = Word("evaluation")
@@ -42,7 +41,9 @@ class Exemption(NamedTuple):
     says: str
 
 
-SHOWS = Exemption("loop that shows", "a loop that renders or plots in each round, or where a parameter that is on by default says so")
+SHOWS = Exemption(
+    "loop that shows", "a loop that renders or plots in each round, or where a parameter that is on by default says so"
+)
 OWN_LOOP = Exemption("trainer with its own loop", "a call of a trainer of the project, whose method says what it does")
 ONE_STEP = Exemption("environment for one step", "a function that makes an environment and steps it once")
 PRIMING = Exemption("step without gradients", "a function that makes an optimizer and steps it for its scheduler")
@@ -150,10 +151,14 @@ def _learns(graph: CallGraph, call: ast.Call) -> bool:
 def _is_left_on(at: WorkCall, name: str) -> bool:
     """Whether a parameter is true by default, and no known call of its function gives it another literal."""
     bound = at.scope.function.bindings.get(name, ())
-    if [binding.how for binding in bound] != [Bind.PARAM] or not is_true(bound[0].value):
+    if not bound or not all(each.how is Bind.PARAM and _is_literally_on(each.value) for each in bound):
         return False
     given = (node for _, node in at.graph.arguments(at.scope.function, name))
-    return all(is_true(node) for node in given if isinstance(node, ast.Constant))
+    return all(_is_literally_on(node) for node in given if isinstance(node, ast.Constant))
+
+
+def _is_literally_on(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def trial(scope: Scope, loop: ast.AST, programs: Programs) -> bool:

@@ -9,7 +9,7 @@ from torchlint.facts.code.hierarchy import is_external_module
 from torchlint.facts.code.model import Bind, Binding, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
-from torchlint.facts.values import tensordicts
+from torchlint.facts.values import graphs, tensordicts
 from torchlint.facts.values.join import BOOL, FLOAT, INT, NDARRAY, NONE, STRING, TENSOR, join, list_of, tuple_of
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -122,6 +122,8 @@ class Annotations:
             return self.instance(name)
         if tensordicts.is_class(name):
             return tensordicts.TENSORDICT
+        if graphs.is_class(name):
+            return graphs.GRAPH
         return Value(Kind.MODULE, name=name, derived=True) if is_external_module(name) else UNKNOWN
 
     def _alias(self, facts: FileFacts, node: ast.expr) -> Value:

@@ -11,7 +11,7 @@ from torchlint.facts.code.callers import Caller, methods, registered, stores_of
 from torchlint.facts.code.decorating import is_property
 from torchlint.facts.code.model import AttributeStore, Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.tree import receiver_of, walk
-from torchlint.facts.values import options, spaces
+from torchlint.facts.values import graphs, options, spaces
 from torchlint.facts.values.arrays import ndarray_attribute
 from torchlint.facts.values.asking import Ask, Question
 from torchlint.facts.values.configured import Configured
@@ -20,6 +20,7 @@ from torchlint.facts.values.containers import displayed
 from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.data_fields import DataFields
 from torchlint.facts.values.generated import encoded
+from torchlint.facts.values.graph_fields import GraphFields
 from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, summed, tuple_of
 from torchlint.facts.values.meetings import Meetings
 from torchlint.facts.values.narrowed import Narrowed
@@ -49,6 +50,7 @@ class Attributes:
     _meetings: Meetings = field(init=False)
     _fields: DataFields = field(init=False)
     _configured: Configured = field(init=False)
+    _graphs: GraphFields = field(init=False)
     _options: options.ParsedOptions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,6 +58,7 @@ class Attributes:
         self.contents = Contents(self.ask)
         self._fields = DataFields(self.ask)
         self._configured = Configured(self.ask)
+        self._graphs = GraphFields(self.ask)
         self._narrowed = Narrowed(self.ask, self._stores)
         self._meetings = Meetings(self.ask.project, self.ask.value)
 
@@ -94,6 +97,8 @@ class Attributes:
             if self._is_recurrent(source):
                 return Value(Kind.NUMBER, "bool") if attr == "bias" else UNKNOWN
             return Value(Kind.NONE) if attr == "bias" and source.literal == UNBIASED else TENSOR
+        if graphs.is_graph(source):
+            return graphs.placed(self.ask.attribute(source.name, attr), source)
         if source.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) and source.name:
             return self.ask.attribute(source.name, attr)
         return UNKNOWN
@@ -121,6 +126,8 @@ class Attributes:
         """Return what ``instance.name`` is for an instance of a class."""
         if options.is_namespace(cls):
             return self._options.of(cls, name, (self._stored(cls, store) for store in self._stores(cls, name)))
+        if graphs.is_class(cls):
+            return self._graphs.of(name, (self._stored(cls, store) for store in self._stores(cls, name)))
         project = self.ask.project
         own = project.implementations(cls, name)
         if own:

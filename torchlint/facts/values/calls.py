@@ -16,7 +16,7 @@ from torchlint.facts.code.model import FUNCTIONS, FileFacts, Scope, is_super
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.relaying import DECLARING, RELAYING, handed_on, relayed
 from torchlint.facts.code.tree import is_none
-from torchlint.facts.values import engines, operators, spaces, tensordicts
+from torchlint.facts.values import engines, graphs, operators, spaces, tensordicts
 from torchlint.facts.values.added import RETURNED, row_of
 from torchlint.facts.values.annotations import is_typed_dict
 from torchlint.facts.values.arrays import mapped, ndarray_method
@@ -116,8 +116,7 @@ class CallValues:
         if name == "builtins.eval" and len(node.args) == 1:
             return self.ask.guess(evaluated(self.ask, facts, node))
         if name == "builtins.dict" and node.keywords and not node.args:
-            made = registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])
-            if made.items:
+            if (made := registry([self.ask.known(facts, keyword.value) for keyword in node.keywords])).items:
                 return made
         if name in _WRAPPERS and node.args:
             wrapped = self.ask.value(facts, node.args[0])
@@ -243,6 +242,8 @@ class CallValues:
             return container_method(func.attr, source, node, of)
         if source == tensordicts.TENSORDICT:
             return self._tensordict(facts, func.attr, node)
+        if graphs.is_graph(source):
+            return graphs.method(source, func.attr, node, of)
         if (answer := library_method(source, func.attr, lambda: self.ask.project.groups[facts.path])) is not None:
             return answer
         if source.kind in (Kind.MODULE, Kind.DEVICE) and func.attr in KEEPING:

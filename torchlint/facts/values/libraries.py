@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.values import options, signatures, spaces, tensordicts
+from torchlint.facts.values import graphs, options, signatures, spaces, tensordicts
 from torchlint.facts.values.arrays import numpy_call
 from torchlint.facts.values.containers import builtin_call, element_of, named_tuple
 from torchlint.facts.values.creation import meeting
@@ -24,6 +24,8 @@ _READERS = frozenset(
 _FIELDS = ("observations", "actions", "next_observations", "rewards", "terminals")
 _DATASET = Value(Kind.DICT, items=(NDARRAY,) * len(_FIELDS), keys=_FIELDS)
 """Transitions of an environment, as arrays."""
+_DTYPES = {"tensor": None, "mask": "bool", "indices": "int64"}
+"""The dtypes of the tensors that functions of a group of the table give."""
 _READING_LIBRARIES = ("pandas.", "h5py.", "zarr.", "datasets.", "PIL.", "imageio.", "cv2.imread")
 
 
@@ -75,6 +77,8 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
         return _chained(name, node, of)
     if name in ("collections.OrderedDict",):
         return builtin_call("dict", node, of)
+    if (graph := graphs.made(name)) is not None:
+        return graph
     return spaces.made(name, node, of) or tensordicts.made(name, node, of) or options.made(name, node, of)
 
 
@@ -120,8 +124,8 @@ def _by_rule(rule: str, node: ast.Call, of: signatures.Of) -> Value:
     if rule == "array":
         return NDARRAY
     given = signatures.operands(node, of)
-    if rule == "tensor":
-        return Value(Kind.TENSOR, device=meeting(given))
+    if rule in _DTYPES:
+        return Value(Kind.TENSOR, dtype=_DTYPES[rule], device=meeting(given))
     first = given[0] if given else UNKNOWN
     if first.kind in (Kind.LIST, Kind.TUPLE):
         first = first.element

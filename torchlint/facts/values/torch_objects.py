@@ -101,10 +101,10 @@ def _is_false(value: Value) -> bool:
 
 
 def module_moved(name: str, source: Value, call: ast.Call, of: Of) -> Value:
-    """Return a module after ``.to(device)``, ``.cuda()``, ``.eval()``, ...: itself."""
+    """Return a module, or another object that holds tensors, after ``.to(device)``, ``.cuda()``, ...: itself."""
     if name in ("cpu", "cuda"):
         return replace(source, device=Device.CPU if name == "cpu" else Device.CUDA)
-    if name == "to" and source.kind is Kind.MODULE and call.args:
+    if name == "to" and source.kind is not Kind.DEVICE and call.args:
         where = of(call.args[0])
         if where.kind in (Kind.DEVICE, Kind.STRING):
             return replace(source, device=device_of(where))

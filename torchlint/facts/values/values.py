@@ -16,7 +16,7 @@ from torchlint.facts.code.reach import Reaching
 from torchlint.facts.code.registering import Registering
 from torchlint.facts.code.solver import NotYetError, Provisional, Solver
 from torchlint.facts.code.tree import forms_of
-from torchlint.facts.values import operators, tensordicts
+from torchlint.facts.values import graphs, operators, tensordicts
 from torchlint.facts.values.added import row_of
 from torchlint.facts.values.annotations import OPEN, Annotations, contradicts, is_typed_dict
 from torchlint.facts.values.arrays import JOINING_SUBSCRIPTS, array_item
@@ -283,8 +283,8 @@ class Values(Fact):
             return self._ask.promised(facts, key)
         if source == UNKNOWN and picks_of_tensor(node, self._ask.knower(facts)):
             return self._ask.guess(TENSOR)
-        if isinstance(key, str) and is_typed_dict(self.project, source):
-            return self._ask.attribute(source.name, key)
+        if isinstance(key, str) and (graphs.is_graph(source) or is_typed_dict(self.project, source)):
+            return self._attributes.of(source, key)
         if source.kind is Kind.DICT:
             return read_from(self._ask, facts, source, index) or UNKNOWN
         if source.kind is Kind.INSTANCE and not source.items:
