@@ -44,6 +44,7 @@ BODIES = {
         "if not self.verbose:\nreturn\n<{}",
         "self.debug and {}",
         "if self.headless:\nreturn\n<{}",
+        "if self.mode == 'demo_1':\n{}",
     ),
     "interval": (
         "if self.t % self.k == 0:\n{}",

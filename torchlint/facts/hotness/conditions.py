@@ -24,6 +24,7 @@ _EPISODE_KEY = Word("key of an ended episode")
 _SWITCH = Word("switch of a debug mode")
 _DUE = Word("work if due")
 _DEBUG_MODE = Word("debug mode")
+_DEMO, _MODE = Word("mode of a demo"), Word("option of a mode")
 NONFINITE = method_names(tests="nonfinite")
 _FINITE = method_names(tests="finite")
 _FINDING = last_names(finds=True)
@@ -99,10 +100,15 @@ def logger_flag(node: ast.expr) -> str | None:
 
 
 def _compares_flag(node: ast.Compare) -> bool:
-    """``verbose > 1``, ``mode == "debug"``; a logger that is there is no special case (``writer is not None``)."""
+    """``verbose > 1``, ``mode == "debug"``, ``mode == "demo_1"``; a logger that is there is no special case.
+
+    That is ``writer is not None``.
+    """
     op, other = node.ops[0], node.comparators[0]
-    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant) and _DEBUG_MODE.fits(str(other.value)):
-        return True
+    if isinstance(op, ast.Eq) and isinstance(other, ast.Constant):
+        chosen = str(other.value)
+        if _DEBUG_MODE.fits(chosen) or (_DEMO.fits(chosen) and _MODE.fits(last_name(node.left))):
+            return True
     if isinstance(op, ast.IsNot) and is_none(other) and not _SWITCH.fits(" ".join(names_in(node.left))):
         return False
     return is_debug_flag(node.left) and isinstance(op, (ast.Gt, ast.GtE, ast.Eq, ast.Is, ast.IsNot, ast.NotEq))
