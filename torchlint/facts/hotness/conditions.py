@@ -127,10 +127,8 @@ def is_full(test: ast.expr, facts: FileFacts) -> bool:
     if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute):
         return False
     found = [scope for scope in facts.scopes if scope.name == test.func.attr and scope.method_of is not None]
-    if len(found) != 1 or len(found[0].returns) != 1:
-        return False
-    given = found[0].returns[0].value
-    return given is not None and is_interval(given)
+    given = found[0].results if len(found) == 1 else ()
+    return len(given) == 1 and is_interval(given[0])
 
 
 def is_past_end(test: ast.expr) -> bool:
