@@ -67,7 +67,8 @@ WAYS = {
     "names are looked up": "import sys\nfrom nets import Left\nglobals()[sys.argv[1]]()",
     "all names of a module are looked up": "import sys\nfrom nets import *\nglobals()[sys.argv[1]]()",
     "a text names what a module imports": "import sys\nimport offers\ngetattr(offers, sys.argv[1])()",
-    "a text names what a package holds": "import sys\nimport pkg\nprint(getattr(pkg, sys.argv[1]))",
+    "a text names what a package holds": "import sys\nimport pkg.offers\nprint(getattr(pkg, sys.argv[1]))",
+    "a package lists what it holds": "import sys\nimport lists\nprint(getattr(lists, sys.argv[1]))",
     "a class derives from it": "class More(Left):\n    pass\nMore()",
 }
 # What names nothing.
@@ -82,6 +83,7 @@ MENTIONS = {
     "members of an object": "import inspect\nprint(inspect.getmembers(main))",
     "names of another file are looked up": "import other\nother.show()",
     "a text names what another module holds": "import sys\nimport other\ngetattr(other, sys.argv[1])()",
+    "no file imports what a package holds": "import sys\nimport pkg\nprint(getattr(pkg, sys.argv[1]))",
     "code of another file is evaluated": "import other\nother.run('1 + 1')",
     "its own file is named": "print(globals()['__file__'])",
 }
@@ -101,6 +103,8 @@ def _with(text: str) -> dict[str, str]:
         "offers.py": "from nets import Left",
         "pkg/offers.py": "from nets import Left",
         "pkg/__init__.py": "",
+        "lists/__init__.py": "__all__ = ['offers']",
+        "lists/offers.py": "from nets import Left",
     }
     return {"nets.py": NETS, **others, "run.py": RUN.replace("\n\n    def main", f"\n{lines}\n    def main")}
 

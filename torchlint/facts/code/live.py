@@ -394,10 +394,18 @@ class Live(Fact):
                 each for name in (*dotted, *facts.star_imports) for each in self.project.names.meant(facts.path, name)
             ]
             if facts.package:
-                inside = facts.path.removesuffix(_PACKAGE)
-                files += [each for path, each in self.project.files.items() if path.startswith(inside)]
+                files += self._inside(facts)
             todo += [each for each in dict.fromkeys(files) if each not in seen]
             seen.update(files)
+
+    def _inside(self, package: FileFacts) -> Iterator[FileFacts]:
+        """The modules that a package has as attributes: those that some file imports, or a list of exports may name."""
+        inside = package.path.removesuffix(_PACKAGE)
+        listed = "__all__" in package.top.bindings
+        imported = frozenset[str]() if listed else imported_by_others(self.project.files, self.project.names)
+        for path, facts in self.project.files.items():
+            if path.startswith(inside) and (listed or path in imported):
+                yield facts
 
 
 def _files(nodes: Iterable[Node]) -> set[FileFacts]:
