@@ -365,6 +365,42 @@ def test_a_network_that_is_part_of_a_module_may_be_moved_with_it() -> None:
     assert not code.analyses[HostOnly].is_host_only(code.function("actor.Actor.act"))
 
 
+MEMORY = """
+    import elsewhere
+    import torch
+    import torch.nn.functional as F
+
+    def learn(buffer, logger, dim):
+        critic = {made}
+        optimizer = torch.optim.Adam(critic.parameters())
+        for _ in range(1000):
+            values = critic(buffer.sample(32))
+            loss = F.mse_loss(values, buffer.returns())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {read}
+            logger.store(loss=loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "expected"),
+    [
+        ("elsewhere.Critic()", "logger.store(values=values.detach().numpy())", True),
+        ("elsewhere.Critic()", "logger.store(values=values.numpy())", False),
+        ("torch.nn.Linear(dim, 1)", "logger.store(values=values.data[0].numpy())", True),
+        ("elsewhere.Critic()", "logger.store(values=values.detach().cpu().numpy())", False),
+        ("elsewhere.Critic().cuda()", "logger.store(values=values.detach().numpy())", False),
+        ("elsewhere.Critic()", "if not values.is_cuda: logger.store(values=values.detach().numpy())", False),
+        ("elsewhere.Critic()", "kept = values.cpu(); logger.store(kept.detach().numpy())", False),
+    ],
+)
+def test_a_network_whose_results_share_memory_with_arrays_is_on_the_host(made: str, read: str, expected: bool) -> None:
+    code = Code(MEMORY.format(made=made, read=read))
+    assert code.analyses[HostOnly].is_host_only(code.function("code.learn")) is expected
+
+
 def test_a_folder_of_a_package_hides_no_library() -> None:
     file = "agents/torch/ddpg.py"
     texts = {

@@ -14,14 +14,14 @@ from torchlint.facts.analyses import Fact
 from torchlint.facts.code.callers import methods
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import AttributeStore, Bind, Scope
-from torchlint.facts.code.naming import last_name, mentions_of
+from torchlint.facts.code.naming import last_name, mentions_of, rightmost_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.relaying import runs_without_accelerator
 from torchlint.facts.code.room import roomy
 from torchlint.facts.code.tree import walk
 from torchlint.facts.hotness.hotness import Heat
 from torchlint.facts.values.devices import DEVICE, is_used
-from torchlint.facts.values.meetings import Meetings
+from torchlint.facts.values.meetings import Meetings, is_read_out, stem_of
 from torchlint.facts.values.signatures import device_of
 from torchlint.facts.values.unmoved import Unmoved
 from torchlint.facts.values.values import Values
@@ -54,13 +54,14 @@ class HostOnly(Fact):
         """Return whether code runs on the host only.
 
         Its class names the CPU and no other device, a loader or a process without accelerator runs it, the networks
-        that it runs are there, or only such code calls it.
+        that it runs are there, arrays share the memory of what they give, or only such code calls it.
         """
         if function not in self._functions:
             self._functions[function] = False  # of itself, a function that calls itself proves nothing
             own = self._of_class(function) or self._of_loader(function) or self._of_name(function)
             own = own or self._of_task(function)
-            self._functions[function] = own or self.unmoved.runs_only(function) or self._of_callers(function)
+            networks = self.unmoved.runs_only(function) or self._shares_memory(function)
+            self._functions[function] = own or networks or self._of_callers(function)
         return self._functions[function]
 
     def _of_name(self, function: Scope) -> bool:
@@ -76,6 +77,19 @@ class HostOnly(Fact):
         places = {device_of(self.values.of(function.file, each.value)) for each in named if each.value is not None}
         literal = all(_is_written_out(each.value) for each in named)
         return literal and places == {Device.CPU} and not self._names_accelerator(function)
+
+    def _shares_memory(self, function: Scope) -> bool:
+        """Whether arrays share the memory of what a network gives in hot code, in a file that names no device.
+
+        On an accelerator ``net(x).detach().numpy()`` raises. What has to be detached comes from a network.
+        """
+        facts = function.file
+        read = (each for each in self._meetings.of(function) if is_read_out(facts, each))
+        return not self.unmoved.moves(facts) and any(
+            self.unmoved.is_given_by_network(facts, stem_of(each), rightmost_name(each) == "detach")
+            and not self.heat.seldom(facts, each)
+            for each in read
+        )
 
     def _of_loader(self, function: Scope) -> bool:
         """Whether the workers of a loader run a function, which nothing moves to an accelerator."""

@@ -268,6 +268,13 @@ def _read_out(call: ast.Call) -> ast.expr | None:
     return None
 
 
+def is_read_out(facts: FileFacts, node: ast.expr) -> bool:
+    """Return whether an array shares the memory of a tensor: ``x`` of ``x.numpy()``."""
+    method = facts.parent.get(node)
+    call = facts.parent.get(method) if isinstance(method, ast.Attribute) else None
+    return isinstance(call, ast.Call) and _read_out(call) is node
+
+
 def _is_move(binding: Binding) -> bool:
     """Whether a name is bound to something moved: ``if x.is_cuda: x = x.cpu()``."""
     value = binding.value

@@ -15,10 +15,12 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.values.devices import DEVICE, Devices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.rule import Kind
+from torchlint.models import method_names
+from torchlint.rule import UNKNOWN, Kind
 
 # With one of these, new modules lie on another device than the CPU.
 _DEFAULTS = (b"set_default_device", b"set_default_tensor_type")
+_MOVES = method_names("torch.Tensor", moves=("device", "given", "host"))
 
 
 @dataclass(eq=False, slots=True)
@@ -43,13 +45,31 @@ class Unmoved(Fact):
         facts, owner = function.file, function.owner
         if owner is not None and self.project.is_module(owner.dotted):
             return False  # whoever holds the object moves it with all its parts
-        if self._moves(facts) or self._has_default(facts):
+        if self.moves(facts) or self._has_default(facts):
             return False
         run = [network for call in function.calls if (network := self._network(facts, call)) is not None]
         return bool(run) and all(self._stays(facts, each) for each in run)
 
-    def _moves(self, facts: FileFacts) -> bool:
-        """Whether the code of a file names an accelerator, or a device, which whoever calls it may choose."""
+    def is_given_by_network(self, facts: FileFacts, node: ast.expr, detached: bool) -> bool:
+        """Return whether a network gives a tensor: ``net(x)``, a name for it, or for a part of it.
+
+        Of what is ``detached``, a call of something that is not seen counts, unless it is one of a library.
+        """
+        parts = self.project.reaching(facts, node).parts
+        given = [node] if isinstance(node, ast.Call) else [value for value, _ in parts]
+        return bool(given) and all(
+            isinstance(each, ast.Call)
+            and (self._network(facts, each) is not None or (detached and self._is_unseen(facts, each)))
+            for each in given
+        )
+
+    def _is_unseen(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Whether nothing is known of what a call gives."""
+        unknown = not self.graph.callees.get(call) and self.values.of(facts, call) == UNKNOWN
+        return unknown and last_name(call.func) not in _MOVES
+
+    def moves(self, facts: FileFacts) -> bool:
+        """Return whether code of a file names an accelerator, or a device, which whoever calls it may choose."""
         if facts not in self._moving:
             self._moving[facts] = self.devices.file_leaves(facts) or any(map(_names_device, facts.parent))
         return self._moving[facts]
@@ -86,7 +106,7 @@ class Unmoved(Fact):
     def _is_made_here(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether a call makes a module of the project, on the CPU."""
         made = self.values.of(facts, call)
-        if made.kind is not Kind.MODULE or made.name not in self.project.classes or self._moves(facts):
+        if made.kind is not Kind.MODULE or made.name not in self.project.classes or self.moves(facts):
             return False
         makers = (part for cls in self.project.family(made.name) for part in cls.inner if part.name == "__init__")
         parts = ((part.file, list(walk(part.node))) for part in makers)
@@ -97,7 +117,7 @@ class Unmoved(Fact):
         group = self.graph.groups[facts.path]
         if group not in self._mentioned:
             files = [self.project.files[path] for path in sorted(group)]
-            moving = [file for file in files if self._moves(file)]
+            moving = [file for file in files if self.moves(file)]
             self._mentioned[group] = frozenset().union(*(self._modules(file) for file in moving))
         return self._mentioned[group]
 
