@@ -3181,7 +3181,7 @@ def test_a_loop_over_parts_of_one_update_stands_in_the_loop_of_updates() -> None
     assert frequencies(TOGETHER.format(over="rewards")) == {"A": U, "B": E, "C": U}
 
 
-ROUNDS = """
+COUNTED = """
 def fit(net, optimizer, batches, {rounds}):
     for epoch in range(50):
         g(batches)  # A
@@ -3196,7 +3196,7 @@ def fit(net, optimizer, batches, {rounds}):
     [("optim_iter_num", E), ("optim_epochs", E), ("model_batches", E), ("n_models", U), ("num_optimizers", U)],
 )
 def test_rounds_over_data_are_no_parts_of_one_update(rounds: str, expected: Frequency) -> None:
-    assert frequencies(ROUNDS.format(rounds=rounds)) == {"A": expected, "B": U}
+    assert frequencies(COUNTED.format(rounds=rounds)) == {"A": expected, "B": U}
 
 
 FLAGS = """
