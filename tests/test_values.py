@@ -993,6 +993,22 @@ CLASSES = {
         "    def load(self, f):\n        self.x = pickle.load(f)\n    def f(self):\n        show(self.x)",
         "tensor float32 cpu rank 1",
     ),
+    "what is a part of what is restored": (
+        "class A:\n    def __init__(self, path):\n        self.x = torch.zeros(1)\n"
+        "        if path:\n            self.x = torch.load(path)['x']\n    def f(self):\n        show(self.x)",
+        "tensor float32 cpu rank 1",
+    ),
+    "what a name for a checkpoint holds": (
+        "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\n"
+        "    def load(self, path):\n        kept = torch.load(path)\n        self.x = kept['now']['x']\n"
+        "    def f(self):\n        show(self.x)",
+        "tensor float32 cpu rank 1",
+    ),
+    "a part of what is not restored": (
+        "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\n"
+        "    def load(self, kept):\n        self.x = kept['x']\n    def f(self):\n        show(self.x)",
+        "unknown",
+    ),
     "what is only restored": (
         "import pickle\nclass A:\n    def load(self, f):\n        self.x = pickle.load(f)\n"
         "    def f(self):\n        show(self.x)",

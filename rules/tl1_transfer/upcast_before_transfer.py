@@ -349,7 +349,12 @@ def _sounds_like_flags(site: Site, node: cst.BaseExpression) -> bool:
     match node:
         case cst.Name(value=word) | cst.Attribute(attr=cst.Name(value=word)):
             return not _FLAGS.isdisjoint(word.lower().split("_"))
-        case cst.Subscript(value=inner) | cst.ListComp(elt=inner) | cst.GeneratorExp(elt=inner):
+        case (
+            cst.Subscript(value=inner)
+            | cst.ListComp(elt=inner)
+            | cst.GeneratorExp(elt=inner)
+            | cst.UnaryOperation(expression=inner)
+        ):
             return _sounds_like_flags(site, inner)
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="astype"))):
             return _sounds_like_flags(site, inner)

@@ -230,8 +230,12 @@ class Attributes:
         return made
 
     def _restores(self, store: AttributeStore) -> bool:
-        value = store.binding.value
-        return isinstance(value, ast.Call) and self.ask.project.qualified(store.scope.file, value.func) in _RESTORING
+        """Whether a value was saved: ``torch.load(path)``, or a part of it, also by way of a name."""
+        facts, project, value = store.scope.file, self.ask.project, store.binding.value
+        while isinstance(value, ast.Subscript):
+            part = value.value
+            value = project.reaching(facts, part).value if isinstance(part, ast.Name) else part
+        return isinstance(value, ast.Call) and project.qualified(facts, value.func) in _RESTORING
 
     def _optimised(self, cls: str) -> frozenset[str]:
         """The attributes of a class that hold modules, since a method of it asks for their ``parameters()``.
