@@ -10,6 +10,7 @@ from torchlint.facts.code.alike import alike
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.nesting import LoopNode, around
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import is_none, walk
 from torchlint.facts.dataflow.sources import Sources
@@ -19,9 +20,11 @@ from torchlint.facts.finders import Finder
 from torchlint.facts.loops.batching import texts
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import Word
 from torchlint.rule import Kind
 from torchlint.rule.site import Site
 
+_HEADS = Word("heads of a layer")
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.modules.container.ModuleList"})
 _SEVERAL = 3  # networks that are written one by one
 _Made = tuple[FileFacts, ast.Call]
@@ -98,7 +101,7 @@ class Ensembles(Finder):
             return False
         ends = ValueFlow(self._makers, None).ends(facts, over, None)
         made = [each for each in ends if each is not None]
-        if not made or len(made) < len(ends):
+        if not made or len(made) < len(ends) or any(_are_heads(file, call) for file, call in made):
             return False
         repeated = [_is_repeated(file, call) for file, call in made]
         if not all(alike(made[0][1], call) for _, call in made):
@@ -132,12 +135,27 @@ def _run_by(call: ast.Call) -> ast.expr:
 
 def _is_repeated(facts: FileFacts, call: ast.Call) -> bool:
     """Whether a loop or comprehension runs a call again and again, and what it gives is the same for each round."""
-    loop = next(iter(around(facts, call)), None)
-    if loop is None or isinstance(loop, ast.While):
-        return False
-    targets = [loop.target] if isinstance(loop, (ast.For, ast.AsyncFor)) else [g.target for g in loop.generators]
-    bound = {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
-    return not bound & {part.id for part in walk(call) if isinstance(part, ast.Name)}
+    heads = _made_over(facts, call)
+    bound = {part.id for target, _ in heads for part in walk(target) if isinstance(part, ast.Name)}
+    return bool(heads) and not bound & {part.id for part in walk(call) if isinstance(part, ast.Name)}
+
+
+def _are_heads(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether as many modules are made as a layer has heads: ``for _ in range(n_heads)``."""
+    return any(
+        isinstance(over, ast.Call) and any(_HEADS.fits(last_name(each)) for each in over.args)
+        for _, over in _made_over(facts, call)
+    )
+
+
+def _made_over(facts: FileFacts, call: ast.Call) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of the loop that runs a call again and again, each with what it goes over."""
+    match next(iter(around(facts, call)), None):
+        case ast.For(target=target, iter=over) | ast.AsyncFor(target=target, iter=over):
+            return [(target, over)]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() as made:
+            return [(each.target, each.iter) for each in made.generators]
+    return []
 
 
 def _bound(loop: LoopNode) -> Iterator[str]:

@@ -72,8 +72,8 @@ class EnsembleLoop(Rule):
     There is no automatic fix: parameters are stored otherwise, and results are rounded otherwise.
 
     ## When to ignore it
-    On a CPU, where `vmap` was measured slower than the loop. Layers of one network, and heads that are given its
-    features alone, are not reported.
+    On a CPU, where `vmap` was measured slower than the loop. Layers of one network, the attention heads of
+    a layer, and heads that are given its features alone, are not reported.
 
     ## Measured
     Not on a GPU yet. On a CPU `vmap` takes 1.1 to 1.8 times as long as the loop.
