@@ -42,7 +42,7 @@ _ASKING = frozenset({"isinstance", "is_tensor"})
 def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value) -> Value:
     """Return the value of a name where it is read, given what its bindings make it.
 
-    In a branch for numbers or texts a name is one, even where all that the project is known to bind it to is not: what
+    In a branch for numbers, texts or arrays a name is one, even where all that the project is known to bind it to is not: what
     comes there is from callers that are not known. In a branch for tensors a name of unknown kind is a tensor, in one
     for lists, or for lists and tuples, a list.
     """
@@ -245,10 +245,10 @@ def is_same(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name) 
 
 
 def _said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> Value | None:
-    """The number or text that a test says a name is; ``None`` for another test, or one of another binding."""
+    """The number, text or array that a test says a name is; ``None`` for another test, or one of another binding."""
     asked = _asked(project, facts, test)
     if asked is None or asked.negated or asked.name.id != node.id or len(asked.types) != 1:
         return None
     said = _TYPES.get(asked.types[0])
-    plain = said is not None and said.kind in (Kind.NUMBER, Kind.STRING)
+    plain = said is not None and said.kind in (Kind.NUMBER, Kind.STRING, Kind.NDARRAY)
     return said if plain and is_same(project, facts, asked.name, node) else None
