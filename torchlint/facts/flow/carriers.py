@@ -54,8 +54,8 @@ class Carrier(Protocol):
     def summary(self, spot: Spot, call: ast.Call, function: Scope, /) -> Next | None:
         """Return what a project function does with the value as a whole; ``None``: follow the value inside of it."""
 
-    def handed_back(self, function: Scope, /) -> Next:
-        """Return the ends that the value comes to where a function returns it, besides the calls that are known."""
+    def handed_back(self, function: Scope, calls: Next, /) -> Next:
+        """Follow the value to the calls that a function returns it to, and to ends besides those that are known."""
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Follow the value into the element that it is assigned to; ``None`` for an ordinary container."""

@@ -199,9 +199,11 @@ class Data:
         """Follow the value through a function that reduces it over all processes: the result has the same keys."""
         return iter((spot.same(call),)) if self.ground.reduces(function) else None
 
-    def handed_back(self, _function: Scope) -> Next:
-        """Return nothing: what calls are known says what data are for."""
-        return iter(())
+    def handed_back(self, _function: Scope, calls: Next) -> Next:
+        """Follow the value to the calls that run often, if there are any: a seldom one needs its own result alone."""
+        every = list(calls)
+        often = [each for each in every if isinstance(each, Use) or not self.seldom(each.facts, each.node)]
+        return iter(often if any(isinstance(each, Spot) for each in often) else every)
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Follow the value into a tensor, or into an array on the host, of which there may be statistics alone."""

@@ -340,8 +340,7 @@ class _Steps:
         inner = spot
         if isinstance(parent, ast.Yield):
             inner = replace(spot, path=(None, *spot.path))
-        yield from self.ground.returned(inner, function)
-        yield from self.carrier.handed_back(function)
+        yield from self.carrier.handed_back(function, self.ground.returned(inner, function))
 
     def _result(self, spot: Spot, parent: ast.AST) -> Next:
         assert isinstance(parent, ast.Lambda)

@@ -153,9 +153,11 @@ class GraphCarrier:
         """Return ``None``: graphs are followed into every function."""
         return None
 
-    def handed_back(self, function: Scope) -> Next:
-        """Return the open end of what a closure returns: where it is called, the graph may be differentiated."""
-        return iter((Use.RETURNED,) if self.ground.is_closure(function) else ())
+    def handed_back(self, function: Scope, calls: Next) -> Next:
+        """Follow the graph to all calls; of what a closure returns the end is open, it may be differentiated there."""
+        yield from calls
+        if self.ground.is_closure(function):
+            yield Use.RETURNED
 
     def stored(self, spot: Spot, target: ast.Subscript) -> Next | None:
         """Follow the graph into a tensor that it is written to; an array keeps no graph, nor do whole numbers."""
