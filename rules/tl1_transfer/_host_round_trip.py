@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
+from dataclasses import field
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
-from torchlint.facts.code.model import FileFacts
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.finders import Finder
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names
 from torchlint.rule import Kind
 from torchlint.rule.convert import LEGACY_CONSTRUCTORS
 from torchlint.rule.site import Site
 
 WRAPPERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.asarray", *LEGACY_CONSTRUCTORS})
+
+_VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
+_FORMING = last_names(moves=True) | last_names("torch.Tensor torch", elements="all")
 
 
 @dataclass(eq=False, slots=True)
@@ -40,11 +48,70 @@ class ReadAlone(Fact):
         return all(_is_read(facts, use) and self.project.reaching(facts, use).value is made for use in uses)
 
 
+@dataclass(eq=False, slots=True)
+class TensorMakers(Finder):
+    """Finds calls of project functions that do nothing but make a tensor of their first argument: ``to_tensor(x)``."""
+
+    project: Project
+    graph: CallGraph
+    _found: dict[Scope, bool] = field(default_factory=dict)
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """Yield the calls."""
+        calls = (call for scope in file.scopes for call in scope.calls)
+        return (call for call in calls if call.args and self.called(call) and wanted(call))
+
+    def called(self, call: ast.Call) -> bool:
+        """Return whether all functions that a call can reach only make a tensor of its first argument."""
+        functions = self.graph.sure(call)
+        return bool(functions) and all(map(self.only_makes, functions))
+
+    def only_makes(self, function: Scope) -> bool:
+        """Return whether all that a function returns are tensors made of its first argument."""
+        found = self._found.get(function)
+        if found is None:
+            results = function.results
+            found = self._found[function] = bool(results) and all(self._is_made(function, each) for each in results)
+        return found
+
+    def _is_made(self, function: Scope, result: ast.expr) -> bool:
+        """Whether a result is a tensor made of the first argument, moved, cast or viewed at most."""
+        facts, node, seen = function.file, result, set[ast.expr]()
+        while node not in seen:
+            seen.add(node)
+            if isinstance(node, ast.Name) and (value := self.project.reaching(facts, node).value) is not None:
+                node = value
+            if not isinstance(node, ast.Call):
+                return False
+            name = self.project.qualified(facts, node.func)
+            if name in WRAPPERS:
+                return bool(node.args) and self._is_first(function, node.args[0])
+            if name in _VARIABLES and node.args:
+                node = node.args[0]
+            elif name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _FORMING:
+                node = node.func.value
+            else:
+                return False
+        return False
+
+    def _is_first(self, function: Scope, node: ast.expr) -> bool:
+        """Whether an expression is the first argument of a function, besides its object."""
+        parameter = self.project.reaching(function.file, node).parameter
+        first = function.positional[bool(function.self_name) :][:1]
+        return parameter is not None and parameter.scope is function and parameter.target in first
+
+
 def _is_read(facts: FileFacts, use: ast.Name) -> bool:
     """Whether a name is read back at once: ``x.numpy()``."""
     method = facts.parent.get(use)
     call = facts.parent.get(method) if isinstance(method, ast.Attribute) and method.attr == "numpy" else None
     return isinstance(call, ast.Call) and call.func is method
+
+
+def makes_tensor(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether a call is one of a project function that only makes a tensor of its first argument."""
+    twin = site.expression(node)
+    return isinstance(twin, ast.Call) and site.fact(TensorMakers).called(twin)
 
 
 def read_back(site: Site, node: cst.CSTNode) -> bool:

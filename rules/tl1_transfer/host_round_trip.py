@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
-from torchlint.rule import Call, Device, Example, Fix, Frequency, Input, Kind, Method, Report, Rule, Site
+from torchlint.rule import Call, Device, Example, Fix, Found, Frequency, Input, Kind, Method, Report, Rule, Site
 from torchlint.rule.build import source
 
 from ._defaults import defaults_unset
-from ._host_round_trip import WRAPPERS, read_alone, read_back
+from ._host_round_trip import WRAPPERS, TensorMakers, makes_tensor, read_alone, read_back
 
 _COPY = "torch.tensor"
 _STEPS = frozenset({"cpu", "detach", "to", "cuda", "float", "double", "squeeze", "unsqueeze", "clone", "contiguous"})
@@ -86,7 +86,7 @@ class HostRoundTrip(Rule):
     code = "TL110"
     name = "host-round-trip"
     summary = "a tensor goes to NumPy and comes back"
-    trigger = Call(*WRAPPERS) | Method("numpy")
+    trigger = Call(*WRAPPERS) | Method("numpy") | Found(TensorMakers)
     least = Frequency.UPDATE
     yields_to = ("TL101", "TL104")
     fixable = True
@@ -113,6 +113,9 @@ class HostRoundTrip(Rule):
                 if isinstance(data, cst.Call) and _read(data) is not None and not _is_copy(site, node):
                     better = "`t.detach()`"
                 yield Report(node, _BACK.format(better=better), _fix(site, node))
+        elif makes_tensor(site, node):
+            if read_back(site, node.args[0].value):
+                yield Report(node, _BACK.format(better="torch has these functions too"))
         elif _read(node) is not None and _made_of_array(site, node):
             yield Report(node, _FORTH)
 

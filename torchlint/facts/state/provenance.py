@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.graph import CallGraph
+from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.code.readers import Readers
 from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.analysis import Analysis
 from torchlint.facts.dataflow.sources import Sources
@@ -45,9 +47,11 @@ class Provenance(Fact):
     """Answers where values come from."""
 
     project: Project
+    graph: CallGraph
     values: Values
     heat: Heat
     sources: Sources
+    readers: Readers
     _gathering: ValueFlow[bool] = field(init=False)
     _back: Analysis[bool] = field(init=False)
 
@@ -147,6 +151,8 @@ class Provenance(Fact):
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr == "numpy":
             return self.values.of(facts, func.value).kind is Kind.TENSOR
+        if functions := self.graph.sure(call):
+            return self._gives_read_back(facts, call, functions)
         name = self.project.qualified(facts, func) or ""
         if name.startswith("numpy."):
             first = call.args[0] if call.args else None
@@ -159,6 +165,14 @@ class Provenance(Fact):
             return self.read_back(facts, func.value)
         return False
 
+    def _gives_read_back(self, facts: FileFacts, call: ast.Call, functions: Sequence[Scope]) -> bool:
+        """Whether functions of the project only copy a tensor to the host, or return tensors that they read back."""
+        if self.readers.called(call):
+            return bool(call.args) and self._kind(facts, call.args[0]) is Kind.TENSOR
+        results = [(function.file, result) for function in functions for result in function.results]
+        every = all(function.results for function in functions)
+        return every and all(self.read_back(file, result) for file, result in results)
+
     def _all(self, facts: FileFacts, nodes: list[ast.expr]) -> bool:
         """Whether some of these are tensors read back, and the others numbers and dtypes."""
         back = [self.read_back(facts, node) for node in nodes]
@@ -170,10 +184,12 @@ class Provenance(Fact):
         return self.values.of(facts, node).kind
 
     def _read_once(self, facts: FileFacts, name: ast.Name) -> bool:
-        """Whether a function reads a name in one place alone."""
+        """Whether a function reads a name, as it is bound there, in one place alone."""
         scope = facts.scope_of(name).function
-        mentions = mentions_of(facts, scope.node, name.id)
-        return scope.kind == "function" and [part for part in mentions if isinstance(part.ctx, ast.Load)] == [name]
+        bound = self.project.bound_to(facts, name)
+        reads = (part for part in mentions_of(facts, scope.node, name.id) if isinstance(part.ctx, ast.Load))
+        own = [part for part in reads if not bound.isdisjoint(self.project.bound_to(facts, part))]
+        return scope.kind == "function" and own == [name]
 
 
 def last_word(node: ast.expr) -> str:
