@@ -3199,6 +3199,42 @@ def test_rounds_over_data_are_no_parts_of_one_update(rounds: str, expected: Freq
     assert frequencies(COUNTED.format(rounds=rounds)) == {"A": expected, "B": U}
 
 
+LEFT = """
+from torch import nn
+
+class Drop(nn.Module):
+    def forward(self, x):
+        return f(x)  # A
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = Drop()
+        {more}
+
+    def forward(self, x):
+        {run}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "run", "expected"),
+    [
+        ("", "", O),
+        ("self.rate = 0.1", "x = x * self.rate", O),
+        ("", "x = self.drop(x)", S),
+        ("", "x = getattr(self, 'drop')(x)", S),
+        ("", "for part in self.children(): x = part(x)", S),
+        ("self.kept = [Drop()]", "", S),
+        ("run(Drop)", "", S),
+    ],
+)
+def test_a_module_that_is_kept_and_never_run_is_cold(more: str, run: str, expected: Frequency) -> None:
+    code = Code({"nets.py": LEFT.format(more=more, run=run), "use.py": "from nets import Decoder\nuse(Decoder())\n"})
+    assert code.frequency("# A") is expected
+
+
 FLAGS = """
 def run(env, policy):
     obs = env.reset()

@@ -22,7 +22,7 @@ from torchlint.facts.hotness.entering import Entered, Entry, Seed
 from torchlint.facts.hotness.iterations import rolls_out
 from torchlint.facts.hotness.observed import LABEL
 from torchlint.facts.hotness.phases import ITERATION, STEP, UPDATE
-from torchlint.facts.hotness.unseen import called_elsewhere, forwards
+from torchlint.facts.hotness.unseen import called_elsewhere, forwards, lies_idle
 from torchlint.rule import Frequency
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class Spreading:
             and scope not in heat.roots.cycling
             and not self._is_hot(scope)
             and not called_elsewhere(heat.receivers, scope, self._is_set_up)
+            and not lies_idle(heat.project, scope)
         }
 
     def _is_set_up(self, scope: Scope) -> bool:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import Receiver
 from torchlint.facts.code.tree import names_in
@@ -17,6 +18,7 @@ from torchlint.facts.hotness.receivers import Receivers
 
 _PACKAGE = "__init__.py"
 _BINDING = frozenset({"functools.partial", "types.MethodType"})
+_PARTS = (b"children(", b"modules(", b"_modules", b"__dict__", b"Sequential)")
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
@@ -63,6 +65,47 @@ def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Sc
     if forward.owner is None or exported(receivers.project, forward.owner):
         return False
     return _is_run(receivers, forward, forward.owner.dotted, is_cold)
+
+
+def lies_idle(project: Project, forward: Scope) -> bool:
+    """Return whether modules are only kept in attributes that no code reads: made and never run."""
+    owner = forward.owner
+    if owner is None or exported(project, owner) or project.quotes(owner.name) or project.descendants(owner.dotted):
+        return False
+    word = owner.name.encode()
+    files = [facts for facts in project.files.values() if word in facts.source.utf8]
+    if any(each in facts.source.utf8 for facts in files for each in _PARTS):
+        return False  # whatever goes over the parts of a module may run them
+    reads = [(facts, node) for facts in files for node in _named(facts, owner.name) if owner not in facts.scope_of(node).outward()]
+    kept = [_kept_as(facts, node) for facts, node in reads]
+    return bool(kept) and all(name and not _is_read(project, name) for name in kept)
+
+
+def _named(facts: FileFacts, name: str) -> Iterator[ast.Name | ast.Attribute]:
+    """The names and attributes of a file that read something of a name."""
+    nodes = (*facts.nodes(ast.Name), *facts.nodes(ast.Attribute))
+    return (node for node in nodes if last_name(node) == name and isinstance(node.ctx, ast.Load))
+
+
+def _kept_as(facts: FileFacts, node: ast.expr) -> str:
+    """The attribute of its own object in which code keeps what it makes, and nothing else: ``self.drop = Drop(0.1)``."""
+    call = facts.parent.get(node)
+    match facts.parent.get(call) if isinstance(call, ast.Call) and call.func is node else None:
+        case ast.Assign(targets=[ast.Attribute(attr=name) as target]) if facts.is_own(target):
+            return name
+    return ""
+
+
+def _is_read(project: Project, name: str) -> bool:
+    """Whether code reads an attribute, also by a text that is no key: ``getattr(self, "drop")``."""
+    word = name.encode()
+    for facts in project.files.values():
+        if word in facts.source.utf8:
+            texts = (node for node in facts.nodes(ast.Constant) if node.value == name)
+            quoted = (node for node in texts if not isinstance(facts.parent[node], ast.Subscript))
+            if any(isinstance(node, ast.Attribute) for node in _named(facts, name)) or any(True for _ in quoted):
+                return True
+    return False
 
 
 def _imported(project: Project, facts: FileFacts) -> Iterator[str]:
