@@ -8,7 +8,7 @@ from torchlint import cst
 from torchlint.rule import Example, Frequency, Input, Kind, NetworkCall, Report, Rule, Site
 from torchlint.rule.forward import runs_module, same_in_all_rounds
 
-from ._batchable_call_in_time_loop import in_one_round
+from ._batchable_call_in_time_loop import in_one_round, takes_stretches
 
 _CARRIED = (
     "nothing that this network gives comes back to its input in later steps; collect its inputs in the loop and call "
@@ -123,7 +123,9 @@ class BatchableCallInTimeLoop(Rule):
         if not (loops[0].counted or loops[0].over.kind in _ARRAYS):
             return
         given = [argument.value for argument in call.args]
-        if not runs_module(site, call.func) or not all(map(_is_step, given)) or in_one_round(site, call):
+        if not runs_module(site, call.func) or not all(map(_is_step, given)):
+            return
+        if in_one_round(site, call) or takes_stretches(site, call):
             return
         if not same_in_all_rounds(site, call) or any(_is_count(site, node) for node in given):
             return
