@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.mentions import Mentions
-from torchlint.facts.code.model import Bind, FileFacts
+from torchlint.facts.code.model import Bind, Binding, FileFacts
+from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import around
 from torchlint.facts.code.project import Project
 from torchlint.facts.values.values import Values
@@ -30,7 +31,7 @@ class Raising(Fact):
     def of(self, facts: FileFacts, node: ast.expr, dim: int) -> ast.expr | None:
         """Return the tensor that an expression adds a dimension to, at this place; ``None`` for other expressions."""
         match node:
-            case ast.Call(func=ast.Attribute(value=tensor, attr="unsqueeze")):
+            case ast.Call(func=ast.Attribute(value=tensor, attr="unsqueeze" | "unsqueeze_")):
                 at = _only(node.args, node)
                 if self.project.qualified(facts, node.func) is None:
                     return tensor if at is not None and self._is(facts, at, dim) else None
@@ -47,21 +48,27 @@ class Raising(Fact):
 
     def collected(self, facts: FileFacts, name: ast.Name, dim: int) -> Sequence[tuple[ast.expr, ast.expr]]:
         """Return the views that loops append to a list which is only joined, each with its tensor; empty for others."""
-        binding = self.project.reaching(facts, name).only
-        if binding is None or binding.how is not Bind.ASSIGN or binding.path or not _is_empty(binding.value):
+        made = self.project.bound_to(facts, name)
+        if not all(each.how is Bind.ASSIGN and not each.path and _is_empty(each.value) for each in made):
             return ()
-        found: list[tuple[ast.expr, ast.expr]] = []
+        found: dict[ast.expr, ast.expr] = {}
         looped = False
-        for read in self.mentions.of_binding(facts, name.id, binding.stmt):
+        for binding, read in self._reads(facts, name, made):
             if read is name or _only_asks(facts, read):
                 continue
             added = _appended(facts, read)
             tensor = self.of(facts, added, dim) if added is not None else None
-            if added is None or tensor is None or self.project.reaching(facts, read).only is not binding:
+            if added is None or tensor is None or not self.project.bound_to(facts, read) <= made:
                 return ()
-            found.append((added, tensor))
+            found[added] = tensor
             looped = looped or any(loop not in around(facts, binding.stmt) for loop in around(facts, read))
-        return found if looped else ()
+        return tuple(found.items()) if looped else ()
+
+    def _reads(
+        self, facts: FileFacts, name: ast.Name, made: frozenset[Binding]
+    ) -> Iterator[tuple[Binding, ast.Name]]:
+        """The mentions of a name that some bindings may reach, each with such a binding."""
+        return ((each, read) for each in made for read in self.mentions.of_binding(facts, name.id, each.stmt))
 
     def _is(self, facts: FileFacts, node: ast.expr, dim: int) -> bool:
         literal = self.values.of(facts, node).literal
@@ -103,6 +110,15 @@ def _only_asks(facts: FileFacts, read: ast.Name) -> bool:
         case ast.If(test=test) | ast.IfExp(test=test):
             return test is read
     return False
+
+
+def in_place(site: Site, node: cst.BaseExpression, views: Replaced) -> bool:
+    """Return whether an expression, or one of some views, adds the dimension to the tensor itself: ``unsqueeze_``."""
+    return any(_is_in_place(each) for each in (site.expression(node), *(view for view, _ in views)))
+
+
+def _is_in_place(view: ast.expr | None) -> bool:
+    return isinstance(view, ast.Call) and last_name(view.func).endswith("_")
 
 
 def raised(site: Site, node: cst.BaseExpression, dim: int) -> bool:

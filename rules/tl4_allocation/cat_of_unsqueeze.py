@@ -10,7 +10,7 @@ from torchlint.models import function_names
 from torchlint.rule import Call, Example, Fix, Frequency, Input, Kind, Report, Rule, Site
 from torchlint.rule.build import bare_star_safe, expression, module_for
 
-from ._cat_of_unsqueeze import Replaced, collected, raised
+from ._cat_of_unsqueeze import Replaced, collected, in_place, raised
 
 _CATS = function_names("torch", joins="parts", axis="given")
 _KEYWORDS = frozenset({"tensors", "dim"})
@@ -65,7 +65,8 @@ class CatOfUnsqueeze(Rule):
 
     ## What it does
     Finds `torch.cat` of a list whose elements all get the dimension along which they are joined just for that:
-    `x.unsqueeze(0)`, `x[None]`. Also of a list that a loop fills with such views and that is only joined.
+    `x.unsqueeze(0)`, `x[None]`. Also of a list that a loop fills with such views and that is only joined, and begun again, or where each
+    tensor gets the dimension in place (`x.unsqueeze_(0)`).
 
     ## Why is this slow
     Every view is an operation that PyTorch dispatches, and that autograd records, on its own. `torch.stack` adds the
@@ -124,6 +125,7 @@ class CatOfUnsqueeze(Rule):
         if tensors is None or type(dim) is not int:
             return
         elements = _elements(tensors)
+        filled: Replaced = ()
         listed = isinstance(tensors, (cst.List, cst.Tuple))
         if elements and all(raised(site, element, dim) for element in elements):
             fix = _fix(site, call, tensors, [(element, _bare(element)) for element in elements])
@@ -132,7 +134,8 @@ class CatOfUnsqueeze(Rule):
         else:
             return
         figure = ("rows-8x6",) if listed else ("rows-8x6", "rows-64x256")
-        yield Report(call, _MESSAGE, None if site.compiling.scripted() else fix, figure=figure)
+        kept = site.compiling.scripted() or any(in_place(site, each, filled) for each in (tensors, *elements))
+        yield Report(call, _MESSAGE, None if kept else fix, figure=figure)
 
 
 def _elements(tensors: cst.BaseExpression | None) -> Sequence[cst.BaseExpression]:
