@@ -64,9 +64,7 @@ class Raising(Fact):
             looped = looped or any(loop not in around(facts, binding.stmt) for loop in around(facts, read))
         return tuple(found.items()) if looped else ()
 
-    def _reads(
-        self, facts: FileFacts, name: ast.Name, made: frozenset[Binding]
-    ) -> Iterator[tuple[Binding, ast.Name]]:
+    def _reads(self, facts: FileFacts, name: ast.Name, made: frozenset[Binding]) -> Iterator[tuple[Binding, ast.Name]]:
         """The mentions of a name that some bindings may reach, each with such a binding."""
         return ((each, read) for each in made for read in self.mentions.of_binding(facts, name.id, each.stmt))
 

@@ -65,8 +65,8 @@ class CatOfUnsqueeze(Rule):
 
     ## What it does
     Finds `torch.cat` of a list whose elements all get the dimension along which they are joined just for that:
-    `x.unsqueeze(0)`, `x[None]`. Also of a list that a loop fills with such views and that is only joined, and begun again, or where each
-    tensor gets the dimension in place (`x.unsqueeze_(0)`).
+    `x.unsqueeze(0)`, `x[None]`. Also of a list that a loop fills with such views, that is only joined and may be
+    begun again, and where each tensor gets the dimension in place (`x.unsqueeze_(0)`; then without a fix).
 
     ## Why is this slow
     Every view is an operation that PyTorch dispatches, and that autograd records, on its own. `torch.stack` adds the

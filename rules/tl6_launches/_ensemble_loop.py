@@ -9,8 +9,8 @@ from torchlint import cst
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.collect import dotted
 from torchlint.facts.code.model import FileFacts
-from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import is_none, walk
 from torchlint.facts.dataflow.sources import Sources

@@ -76,19 +76,24 @@ def lies_idle(project: Project, forward: Scope) -> bool:
     files = [facts for facts in project.files.values() if word in facts.source.utf8]
     if any(each in facts.source.utf8 for facts in files for each in _PARTS):
         return False  # whatever goes over the parts of a module may run them
-    reads = [(facts, node) for facts in files for node in _named(facts, owner.name) if owner not in facts.scope_of(node).outward()]
+    reads = [
+        (facts, node)
+        for facts in files
+        for node in _named(facts, owner.name)
+        if owner not in facts.scope_of(node).outward()
+    ]
     kept = [_kept_as(facts, node) for facts, node in reads]
     return bool(kept) and all(name and not _is_read(project, name) for name in kept)
 
 
 def _named(facts: FileFacts, name: str) -> Iterator[ast.Name | ast.Attribute]:
     """The names and attributes of a file that read something of a name."""
-    nodes = (*facts.nodes(ast.Name), *facts.nodes(ast.Attribute))
+    nodes: tuple[ast.Name | ast.Attribute, ...] = (*facts.nodes(ast.Name), *facts.nodes(ast.Attribute))
     return (node for node in nodes if last_name(node) == name and isinstance(node.ctx, ast.Load))
 
 
 def _kept_as(facts: FileFacts, node: ast.expr) -> str:
-    """The attribute of its own object in which code keeps what it makes, and nothing else: ``self.drop = Drop(0.1)``."""
+    """The attribute of its own object in which code only keeps what it makes: ``self.drop = Drop(0.1)``."""
     call = facts.parent.get(node)
     match facts.parent.get(call) if isinstance(call, ast.Call) and call.func is node else None:
         case ast.Assign(targets=[ast.Attribute(attr=name) as target]) if facts.is_own(target):

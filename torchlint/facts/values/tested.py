@@ -42,9 +42,9 @@ _ASKING = frozenset({"isinstance", "is_tensor"})
 def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value) -> Value:
     """Return the value of a name where it is read, given what its bindings make it.
 
-    In a branch for numbers, texts or arrays a name is one, even where all that the project is known to bind it to is not: what
-    comes there is from callers that are not known. In a branch for tensors a name of unknown kind is a tensor, in one
-    for lists, or for lists and tuples, a list.
+    In a branch for numbers, texts or arrays a name is one, even where all that the project is known to bind it to is
+    not: what comes there is from callers that are not known. In a branch for tensors a name of unknown kind is a
+    tensor, in one for lists, or for lists and tuples, a list.
     """
     if value.kind not in _OTHERS:
         return value
