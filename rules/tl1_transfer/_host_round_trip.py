@@ -12,6 +12,8 @@ from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
+from torchlint.facts.dataflow.sources import Sources
+from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.finders import Finder
 from torchlint.facts.state.provenance import Provenance
 from torchlint.facts.values.values import Values
@@ -54,24 +56,26 @@ class TensorMakers(Finder):
 
     project: Project
     graph: CallGraph
+    sources: Sources
     _found: dict[Scope, bool] = field(default_factory=dict)
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
         """Yield the calls."""
         calls = (call for scope in file.scopes for call in scope.calls)
-        return (call for call in calls if call.args and self.called(call) and wanted(call))
+        return (call for call in calls if call.args and self.called(file, call) and wanted(call))
 
-    def called(self, call: ast.Call) -> bool:
-        """Return whether all functions that a call can reach only make a tensor of its first argument."""
+    def called(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether the function that a call reaches only makes a tensor of its first argument."""
         functions = self.graph.sure(call)
-        return bool(functions) and all(map(self.only_makes, functions))
-
-    def only_makes(self, function: Scope) -> bool:
-        """Return whether all that a function returns are tensors made of its first argument."""
-        found = self._found.get(function)
+        if len(functions) != 1:
+            return False
+        found = self._found.get(functions[0])
         if found is None:
-            results = function.results
-            found = self._found[function] = bool(results) and all(self._is_made(function, each) for each in results)
+            results = list(self.sources.of(Spot(facts, call)))
+            spots = [each for each in results if isinstance(each, Spot) and each.label is Label.RETURN]
+            made = bool(spots) and len(spots) == len(results)
+            found = made and all(self._is_made(functions[0], each.node) for each in spots)
+            self._found[functions[0]] = found
         return found
 
     def _is_made(self, function: Scope, result: ast.expr) -> bool:
@@ -111,7 +115,7 @@ def _is_read(facts: FileFacts, use: ast.Name) -> bool:
 def makes_tensor(site: Site, node: cst.CSTNode) -> bool:
     """Return whether a call is one of a project function that only makes a tensor of its first argument."""
     twin = site.expression(node)
-    return isinstance(twin, ast.Call) and site.fact(TensorMakers).called(twin)
+    return isinstance(twin, ast.Call) and site.fact(TensorMakers).called(site.file, twin)
 
 
 def read_back(site: Site, node: cst.CSTNode) -> bool:

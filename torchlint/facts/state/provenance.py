@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import field
 
 from torchlint.facts.analyses import Fact
 from torchlint.facts.code.alike import alike
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.readers import Readers
@@ -151,8 +151,10 @@ class Provenance(Fact):
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr == "numpy":
             return self.values.of(facts, func.value).kind is Kind.TENSOR
-        if functions := self.graph.sure(call):
-            return self._gives_read_back(facts, call, functions)
+        if self.readers.called(call):
+            return bool(call.args) and self._kind(facts, call.args[0]) is Kind.TENSOR
+        if self.graph.sure(call):
+            return self._back.through(Spot(facts, call), (Label.RETURN,)) is True
         name = self.project.qualified(facts, func) or ""
         if name.startswith("numpy."):
             first = call.args[0] if call.args else None
@@ -164,14 +166,6 @@ class Provenance(Fact):
         if isinstance(func, ast.Attribute) and func.attr in _METHODS:
             return self.read_back(facts, func.value)
         return False
-
-    def _gives_read_back(self, facts: FileFacts, call: ast.Call, functions: Sequence[Scope]) -> bool:
-        """Whether functions of the project only copy a tensor to the host, or return tensors that they read back."""
-        if self.readers.called(call):
-            return bool(call.args) and self._kind(facts, call.args[0]) is Kind.TENSOR
-        results = [(function.file, result) for function in functions for result in function.results]
-        every = all(function.results for function in functions)
-        return every and all(self.read_back(file, result) for file, result in results)
 
     def _all(self, facts: FileFacts, nodes: list[ast.expr]) -> bool:
         """Whether some of these are tensors read back, and the others numbers and dtypes."""

@@ -65,7 +65,7 @@ class Unmoved(Fact):
 
     def _is_unseen(self, facts: FileFacts, call: ast.Call) -> bool:
         """Whether nothing is known of what a call gives."""
-        unknown = not self.graph.callees.get(call) and self.values.of(facts, call) == UNKNOWN
+        unknown = not self.graph.sure(call) and self.values.of(facts, call) == UNKNOWN
         return unknown and last_name(call.func) not in _MOVES
 
     def moves(self, facts: FileFacts) -> bool:
