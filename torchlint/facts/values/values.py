@@ -289,18 +289,17 @@ class Values(Fact):
             return read_from(self._ask, facts, source, index) or UNKNOWN
         if source.kind is Kind.INSTANCE and not source.items:
             return (isinstance(key, int) and field_of(self._ask, source, key)) or self._ask.item(source.name)
-        sliced = isinstance(index, ast.Slice)
-        if source.kind is Kind.TUPLE and isinstance(index, ast.Slice):
-            return some_of(source, index)
         if source.kind is Kind.TUPLE:
+            if isinstance(index, ast.Slice):
+                return some_of(source, index)
             position = self._ask.known(facts, index).literal
             if isinstance(position, int) and -len(source.items) <= position < len(source.items):
                 return source.items[position]
             return source.element
         if source.kind is Kind.LIST:
-            return replace(source, nonempty=False) if sliced else source.element
+            return replace(source, nonempty=False) if isinstance(index, ast.Slice) else source.element
         if source.kind is Kind.SIZE:
-            return source if sliced else INT
+            return source if isinstance(index, ast.Slice) else INT
         return source.element
 
     # names ----------------------------------------------------------------------------------------------------------
