@@ -78,12 +78,7 @@ class Data:
 
     ground: Ground
     seldom: Seldom
-    evaluates: Callable[[Scope], bool]
     text: Use = Use.LOGGED
-
-    def _computed(self, spot: Spot) -> Use:
-        """The end in a tensor that is computed with it; an evaluation does so as seldom as it logs."""
-        return self.text if self.evaluates(spot.facts.scope_of(spot.node).function) else Use.TENSOR
 
     def _kind(self, spot: Spot, node: ast.expr) -> Kind:
         return self.ground.values.of(spot.facts, node).kind
@@ -114,7 +109,7 @@ class Data:
         """Follow the value through arithmetic and comparisons of numbers; with arrays it is work on the host."""
         kind = self._kind(spot, node)
         if kind is Kind.TENSOR:
-            yield Use.HOST if self._places_on_host(spot, node) else self._computed(spot)
+            yield Use.HOST if self._places_on_host(spot, node) else Use.TENSOR
         elif kind is Kind.STRING:
             yield self.text
         elif kind is Kind.NDARRAY:
@@ -172,7 +167,7 @@ class Data:
         elif name in _REDUCING and self._is_copy(spot):
             yield spot.at(call)
         else:
-            yield self._computed(spot)
+            yield Use.TENSOR
 
     def _is_copy(self, spot: Spot) -> bool:
         """Whether the value is a tensor that lies on the host."""
@@ -304,7 +299,7 @@ class Data:
         if last in _REDUCING and not spot.path and self._is_copy(spot):
             yield spot.at(call)  # one number of a tensor on the host, as a log wants it
             return
-        yield self._computed(spot)
+        yield Use.TENSOR
         if spot.path and self._kind(spot, spot.node) is not Kind.TENSOR and not self.seldom(spot.facts, call):
             yield Use.COLLECTED
 

@@ -48,7 +48,7 @@ class Flow(Fact):
 
     def __post_init__(self) -> None:
         ground = Ground(self.project, self.graph, self.values, self.mentions, self.texts, self._updates, self._learns)
-        self._data = _Steps(ground, Data(ground, self.heat.seldom, self._evaluates))
+        self._data = _Steps(ground, Data(ground, self.heat.seldom))
         graph = GraphCarrier(ground, self.autograd.records, self.autograd.has_graph)
         self._given = _Steps(ground, graph)
         graph = replace(graph, differentiated=self._is_differentiated)
@@ -59,11 +59,6 @@ class Flow(Fact):
         """Whether a function may run a backward pass, or gives its result to a framework that does for each batch."""
         entry = self.heat.roots.protocols.get(function)
         return self.autograd.updates(function) or (entry is not None and bool(entry.when))
-
-    def _evaluates(self, function: Scope) -> bool:
-        """Whether a function evaluates, so that nothing is learned from what it does."""
-        entry = self.heat.roots.protocols.get(function)
-        return self.heat.evaluates(function) if entry is None else not entry.kinds
 
     def _learns(self, function: Scope) -> bool:
         """Whether a function runs a backward pass or moves parameters itself, and does not only call what does."""
