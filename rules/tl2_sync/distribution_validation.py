@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint import cst
+from torchlint.facts.code.project import Project
 from torchlint.rule import Call, Change, Example, Fix, Found, Frequency, Input, Kind, Option, Report, Rule, Site
 from torchlint.rule.build import expression, source, with_keyword
 
@@ -168,34 +169,39 @@ class DistributionValidation(Rule):
         if not programs.validates(site.file) or not programs.tests(site.file, site.expression(call), built):
             return
         figure = ("categorical-act", "categorical-act-of-256") if "ategorical" in built else ("normal-act",)
-        fix = None if site.compiling.scripted() else self._fix(site, call)
+        fix = None if site.compiling.scripted() else self._fix(site, call, built)
         yield Report(call, _MESSAGE, fix, figure=figure, deprecated=VALIDATING)
 
-    def _fix(self, site: Site, call: cst.Call) -> Fix:
-        """The default set where the programs begin, in place of several calls; else the call itself."""
+    def _fix(self, site: Site, call: cst.Call, built: str) -> Fix | None:
+        """The default set where the programs begin, in place of several calls; else the call itself.
+
+        A constructor that the project puts in the place of that of torch may not take the argument.
+        """
         here = Fix(
             message="pass `validate_args=False`",
             replace=((call, with_keyword(call, "validate_args", expression("False"))),),
             may_change=(Change.VALIDATION,),
             assumes=_ASSUMES.format(what=source(call.args[0].value)) if _is_spread(call) else "",
         )
+        ends = {name.rpartition(".")[2] for name in site.fact(Project).put_into("__init__")}
+        own = None if built.rpartition(".")[2] in ends else here
         programs = site.fact(ProgramEntries)
         entries = programs.leading_to(site.file)
         many = _ONCE.of(self.given) and 0 < len(entries) < programs.built(entries)
         if not many or programs.excepts(entries) or not all(entry.is_free for entry in entries):
-            return here
+            return own
         parts = [(entry, entry.default_off()) for entry in entries]
-        own = next((part for entry, part in parts if entry.file is site.file), None)
+        inside = next((part for entry, part in parts if entry.file is site.file), None)
         where = ", ".join(f"`{entry.file.path}`" for entry in entries[:_NAMED])
         more = f" and {len(entries) - _NAMED} more files" if len(entries) > _NAMED else ""
         return Fix(
             message=f"turn validation off once, where the program begins: in {where}{more}",
             replace=(),
             may_change=(Change.VALIDATION,),
-            imports=own.imports if own is not None else (),
-            ahead=own.ahead if own is not None else (),
-            in_files=tuple(part for _, part in parts if part is not own),
-            instead=here,
+            imports=inside.imports if inside is not None else (),
+            ahead=inside.ahead if inside is not None else (),
+            in_files=tuple(part for _, part in parts if part is not inside),
+            instead=own,
         )
 
 

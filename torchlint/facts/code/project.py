@@ -100,6 +100,12 @@ class Project(Fact):
             if store.binding.value is not None:
                 yield facts, store.binding.value
 
+    def put_into(self, attribute: str) -> Iterator[str]:
+        """Yield the qualified names of what code puts an attribute into: ``Normal`` of ``Normal.__init__ = f``."""
+        for facts, holder, _ in self.outside.get(attribute, ()):
+            if (name := self.qualified(facts, holder)) is not None:
+                yield name
+
     def module(self, facts: FileFacts, dotted: str) -> FileFacts | None:
         """Return the project file that an absolute import of ``dotted`` in a file means, ``None`` if there is none."""
         return self.names.imported(facts.path, dotted)
