@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 from torchlint import cst
 from torchlint.facts.code.model import Bind, FileFacts
-from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.nesting import around
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import names_in, walk
@@ -15,7 +14,7 @@ from torchlint.facts.finders import Finder
 from torchlint.facts.values.subscripts import tensor_indices
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
-from torchlint.models import Word, method_names
+from torchlint.models import Word
 from torchlint.rule import Kind, Site, Value
 
 # Torch takes bytes that index for a mask, as it did before it had truth values.
@@ -99,19 +98,6 @@ def _is_made_of(site: Site, node: ast.expr, names: set[str], depth: int) -> bool
     made = (site.fact(Project).reaching(site.file, part).only for part in found) if depth < _DEEPEST else ()
     values = [each.value for each in made if each is not None and each.how is Bind.ASSIGN and each.value is not None]
     return any(_is_made_of(site, value, names, depth + 1) for value in values)
-
-
-_TOKENIZER = Word("tokenizer")
-_MAKING_TEXTS = method_names("transformers.PreTrainedTokenizerBase", text=True)
-
-
-def becomes_text(site: Site, node: cst.CSTNode) -> bool:
-    """Return whether a tokenizer makes a text of an expression, on the host: ``tokenizer.decode(ids[ids != pad])``."""
-    twin = site.expression(node)
-    match site.file.parent.get(twin) if twin is not None else None:
-        case ast.Call(func=ast.Attribute(value=held, attr=method), args=[first, *_]):
-            return first is twin and method in _MAKING_TEXTS and _TOKENIZER.fits(last_name(held))
-    return False
 
 
 _THROUGH = frozenset({"enumerate", "zip", "reversed"})

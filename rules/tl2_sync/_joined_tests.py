@@ -10,6 +10,7 @@ from torchlint.rule import Device, Fix, Kind, Site
 from torchlint.rule.build import expression, in_place_of, source
 
 from ._tensor_condition import Sometimes, Tests
+from ._texts import spelled_before
 
 
 def on_device(site: Site, node: cst.CSTNode) -> bool:
@@ -32,7 +33,7 @@ def reads(site: Site, node: cst.CSTNode) -> bool:
         # A text is not an element of a tensor: what it is looked for in is a mapping, the output of a model.
         sought = site.values.of(node.left).kind is not Kind.STRING
         return sought and on_device(site, node.comparisons[0].comparator)
-    return on_device(site, node) and not _compares_on_host(site, node)
+    return on_device(site, node) and not _compares_on_host(site, node) and not spelled_before(site, node)
 
 
 def _compares_on_host(site: Site, node: cst.CSTNode) -> bool:

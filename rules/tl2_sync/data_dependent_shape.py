@@ -23,8 +23,9 @@ from torchlint.rule import (
     Use,
 )
 
-from ._data_dependent_shape import Masks, are_truths, becomes_text, gone_through, masks_of, routes_rows
+from ._data_dependent_shape import Masks, are_truths, gone_through, masks_of, routes_rows
 from ._masked_forms import fixed_size
+from ._texts import becomes_text
 
 _METHODS = method_names(waits="shape")
 _FUNCTIONS = frozenset({"torch.where", *(f"torch.{method}" for method in _METHODS)})
