@@ -18,7 +18,7 @@ from ._guarded import (
     runs_as_written,
     value_of,
 )
-from ._inference_records_graph import repeated
+from ._inference_records_graph import handed_on_alone, repeated
 from ._kept_graphs import stores_graph
 
 _GRADIENTS = names(autograd=("backward", "gradient", "hooks", "records", "sets"))
@@ -145,11 +145,11 @@ class InferenceRecordsGraph(Rule):
 def _dead(site: Site, call: cst.Call) -> bool:
     """Whether a call runs a network that is not frozen, and no gradient is asked for of what comes of it."""
     run = site.autograd.run(call)
-    if run is None or run.returned or run.differentiates or site.autograd.has_graph(call) is not True:
+    if run is None or run.differentiates or site.autograd.has_graph(call) is not True:
         return False
-    if run.stores and stores_graph(site, call):
+    if (run.stores and stores_graph(site, call)) or not site.flow.graph_uses(call, ENDS) <= ENDS:
         return False
-    return site.flow.graph_uses(call, ENDS) <= ENDS and bool(site.flow.uses(call, frozenset()))
+    return bool(site.flow.uses(call, frozenset())) and (not run.returned or handed_on_alone(site, call))
 
 
 def _fix(site: Site, call: cst.Call) -> Fix | None:
