@@ -208,9 +208,18 @@ def _random(last: str, call: ast.Call, of: Of) -> Value | None:
         return Value(Kind.NDARRAY, dtype=dtype, shaped=axes.spans(of(size))) if size is not None else FLOAT
     limit = {"randint": 2, "integers": 2, "choice": 1, "uniform": 2, "normal": 2, "beta": 2, "gamma": 2}.get(last, 1)
     size = size or (call.args[limit] if len(call.args) > limit else None)
+    if size is not None and last == "choice":
+        dtype = _drawn(of(call.args[0])) if call.args and not starred(call) else None
     if size is not None:
         return Value(Kind.NDARRAY, dtype=dtype, shaped=axes.spans(of(size)))
     return Value(Kind.SCALAR) if last not in ("choice",) else UNKNOWN
+
+
+def _drawn(source: Value) -> str | None:
+    """The dtype of what is drawn of a number of integers, or of the elements of an array or a list."""
+    if source.kind is Kind.NUMBER:
+        return _NUMBERS["int"]
+    return _made_of("asarray", source).dtype if source.kind in (Kind.NDARRAY, Kind.LIST, Kind.TUPLE) else None
 
 
 # methods and attributes of arrays -------------------------------------------------------------------------------------
