@@ -97,6 +97,7 @@ ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
         ),
         "keeps": Attribute("keeps the dtype of what it is given", ("dtype",)),
         "kernel": Attribute("compiles the function that it decorates to a kernel of the device", kind=bool),
+        "layer": Attribute("a layer that takes tensors alone and gives one of at least one dimension", kind=bool),
         "loads": Attribute("gives batches of data, items of a data set, or tensors", ("batches", "items", "tensors")),
         "logs": Attribute("writes what it is given into a log", kind=bool),
         "loss": Attribute("computes a loss", kind=bool),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.code.callers import stores_of
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import root_of, subscripted
-from torchlint.models import last_names, protocols
+from torchlint.models import function_names, last_names, protocols
 
 # Modules of torch without parameters; a loss or an activation, besides those found by their names' ends.
 _BARE = frozenset(
@@ -21,6 +22,7 @@ _BARE = frozenset(
 _BARE_ENDS = ("Loss", "Pool1d", "Pool2d", "Pool3d", "Pad1d", "Pad2d", "Pad3d")
 
 _HOLDING = last_names("torch.nn", holds="modules")
+_LAYERS = function_names("torch.nn", layer=True)
 _WALKING = last_names("builtins", elements=("all", "pairs"))
 
 
@@ -60,6 +62,38 @@ def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
             )
             node = next(zipped, node.args[0])
     return last_name(root_of(node)) == scope.self_name and _kept(project, owner.dotted, node)
+
+
+def is_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
+    """Return whether a method calls a layer of torch that its object keeps, and that takes nothing but a tensor.
+
+    ``self.conv(x)``, ``self.convs[0](x)``; whatever sets that attribute makes such a layer.
+    """
+    scope = facts.scope_of(func).function
+    kept = func.value if isinstance(func, ast.Subscript) else func
+    match kept:
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if scope.self_name == name and scope.owner is not None:
+            stores = list(stores_of(project, scope.owner.dotted, attr))
+            made = [_made(each.binding.value, func) for each in stores if not each.binding.path]
+            return (
+                bool(stores)
+                and len(made) == len(stores)
+                and all(
+                    isinstance(call, ast.Call) and project.qualified(each.scope.file, call.func) in _LAYERS
+                    for call, each in zip(made, stores, strict=True)
+                )
+            )
+    return False
+
+
+def _made(value: ast.expr | None, func: ast.expr) -> ast.expr | None:
+    """What an attribute is given; where an element of it is called, that element of the list it is given."""
+    if not isinstance(func, ast.Subscript):
+        return value
+    match value, func.slice:
+        case ast.Call(args=[ast.List(elts=layers)]), ast.Constant(value=int(place)) if 0 <= place < len(layers):
+            return layers[place]
+    return None
 
 
 def _kept(project: Project, cls: str, node: ast.expr) -> bool:

@@ -23,6 +23,7 @@ from torchlint.facts.flow.flow import Flow
 from torchlint.facts.values.signatures import rules, table
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import last_names
 from torchlint.rule import UNKNOWN, Device, Kind
 
 _OTHERS = ("cuda:1", "cuda:2", "cuda:3")
@@ -36,7 +37,7 @@ _OF_FIRST = frozenset(
     ("reduce", "reduce_bool", "index", "reshape", "move", "unsqueeze", "flatten", "same_rank", "loose_view", "float")
 )
 # Layers of torch that give a tensor of at least one dimension.
-_WIDE = ("Linear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "Embedding")
+_WIDE = last_names("torch.nn", layer=True)
 # Modules that run others on devices of their own choice.
 _MOVING = frozenset({"Module", "DataParallel", "DistributedDataParallel"})
 _DISTRIBUTIONS = "torch.distributions."

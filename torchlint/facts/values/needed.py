@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cache
 
+from torchlint.facts.autograd.layers import is_layer
 from torchlint.facts.code.earlier import used_before
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
 from torchlint.facts.code.naming import last_name, mentions_of
@@ -49,8 +50,23 @@ class Needed:
             return False
         here = self.project.bound_to(facts, node)
         passed = (self.project.bound_to(facts, place) for place in places)
-        taken = frozenset[Binding]().union(*(each for each in passed if each <= here))
+        taken = frozenset[Binding]().union(*(each for each in passed if self._is_of(facts, node.id, each, here)))
         return bool(taken) and all(self.gives_tensor(facts, each) for each in here - taken)
+
+    def _is_of(self, facts: FileFacts, name: str, passed: frozenset[Binding], here: frozenset[Binding]) -> bool:
+        """Whether a name is passed with values that it has here, or that are numbers times or added to these.
+
+        ``if x.max() > 1: x = x / 255``, ``self.conv(x)``: an array stays one, and would fail there.
+        """
+        return all(each in here or self._is_scaled(facts, name, each, here) for each in passed)
+
+    def _is_scaled(self, facts: FileFacts, name: str, binding: Binding, here: frozenset[Binding]) -> bool:
+        """Whether a binding is arithmetic of numbers with what a name has here."""
+        match binding:
+            case Binding(how=Bind.ASSIGN, path=(), value=ast.BinOp(left=ast.Name(id=scaled) as old, right=number)):
+                plain = scaled == name and isinstance(number, ast.Constant)
+                return plain and self.project.bound_to(facts, old) <= here
+        return False
 
     def was_tensor(self, facts: FileFacts, node: ast.Name) -> bool:
         """Return whether a function of torch took the same value before in any case, so that it is a tensor.
@@ -129,6 +145,8 @@ class Needed:
             yield call.func.value
         elif isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_backward"):
             yield from call.args[:1]
+        elif call.args and is_layer(self.project, facts, call.func):
+            yield call.args[0]
         elif isinstance(call.func, ast.Attribute) and not name and call.func.attr in _CHECKS:
             yield from () if call.args or call.keywords else (call.func.value,)
 
