@@ -10,7 +10,9 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import FileFacts, Scope
+from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.movers import Movers
+from torchlint.facts.code.naming import last_name, mentions_of
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import arguments_of
 from torchlint.facts.finders import Finder
@@ -18,11 +20,16 @@ from torchlint.facts.state.constant import Constants
 from torchlint.facts.state.uses import accumulated
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
+from torchlint.models import function_names, last_names
 from torchlint.rule import Device, Kind
 from torchlint.rule.site import Site
 
 from ._filling import COPIES
 
+ARRAYS = function_names("numpy", makes=("data", "pattern"))
+"""Functions that make an array of data, or of a pattern."""
+_MAKING = function_names("torch", makes=("array", "data"))
+_MAKING_LAST = last_names("torch", makes=("array", "data"))
 _NARROWING = frozenset({"half", "bfloat16", "double"})
 _COPIED = frozenset({Kind.NUMBER, Kind.TUPLE, Kind.LIST, Kind.NDARRAY})
 _FLOATING = frozenset({None, "float16", "bfloat16", "float32", "float64"})
@@ -59,12 +66,16 @@ class Recast(Fact):
 
 @dataclass(eq=False, slots=True)
 class Copiers(Finder):
-    """Finds calls of functions that copy one of their arguments to a device: ``to_tensor(2.0, device=device)``."""
+    """Finds calls of functions that copy one of their arguments to a device: ``to_tensor(2.0, device=device)``.
+
+    One that moves its argument and makes no tensor of a number copies arrays: ``to_gpu(np.arange(8))``.
+    """
 
     project: Project
     graph: CallGraph
     values: Values
     constants: Constants
+    movers: Movers
     _copying: Mapping[Scope, str] | None = None
 
     def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
@@ -89,7 +100,8 @@ class Copiers(Finder):
         """The functions of the project that give a tensor of a parameter on a device, with the parameter."""
         if self._copying is None:
             functions = self.project.functions.values()
-            found = ((each, self._taken(each)) for each in functions if each.results and not each.decorator_names)
+            plain = [each for each in functions if each.results and not each.decorator_names]
+            found = ((each, self._taken(each) or self._moved(each)) for each in plain)
             self._copying = {function: name for function, name in found if name}
         return self._copying
 
@@ -108,12 +120,42 @@ class Copiers(Finder):
                         return name
         return ""
 
+    def _moved(self, function: Scope) -> str:
+        """The parameter that a function makes a tensor of and moves: ``torch.from_numpy(x).cuda()``; else empty."""
+        given = function.positional[bool(function.self_name) :]
+        making = (call for call in function.calls if last_name(call.func) in _MAKING_LAST) if given else ()
+        made = any(self.project.qualified(function.file, call.func) in _MAKING for call in making)
+        return given[0] if made and self.movers.only_moves(function) else ""
+
+    def is_same_array(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Return whether an expression is an array that each call makes of the same numbers.
+
+        ``np.arange(self.size)``, also by a name that is read here alone, so that nothing writes into it before.
+        """
+        made: ast.expr | None = node
+        if isinstance(node, ast.Name):
+            only = self.project.reaching(facts, node).only
+            made = only.value if only is not None and only.how is Bind.ASSIGN and not only.path else None
+            mentions = mentions_of(facts, facts.scope_of(node).function.node, node.id)
+            others = (each for each in mentions if isinstance(each.ctx, ast.Load) and each is not node)
+            if any(only in self.project.reaching(facts, each).bindings for each in others):
+                return False
+        if not isinstance(made, ast.Call) or self.project.qualified(facts, made.func) not in ARRAYS:
+            return False
+        return bool(made.args) and all(self.constants.of(facts, each) for each in arguments_of(made))
+
 
 def copied_by(site: Site, call: cst.Call) -> cst.BaseExpression | None:
     """Return what a call of a function of the project copies to a device, ``None`` for other calls."""
     twin = site.expression(call)
     given = site.fact(Copiers).copied(site.file, twin) if isinstance(twin, ast.Call) else None
     return next((arg.value for arg in call.args if given is not None and site.expression(arg.value) is given), None)
+
+
+def is_same_array(site: Site, node: cst.CSTNode) -> bool:
+    """Return whether an expression is an array that each call makes of the same numbers."""
+    twin = site.expression(node)
+    return twin is not None and site.fact(Copiers).is_same_array(site.file, twin)
 
 
 def is_accumulated(site: Site, node: cst.CSTNode) -> bool:

@@ -29,20 +29,21 @@ from torchlint.rule.convert import device_named, move_after
 
 from ._beside import beside_module
 from ._constant_rebuilt_per_call import (
+    ARRAYS,
     Copiers,
     copied_by,
     follows_a_cast,
     free_attribute,
     is_accumulated,
     is_fixed,
+    is_same_array,
     settled,
 )
 from ._filling import COPIES, Filled, filled
 
 _RANGES = function_names("torch", makes="pattern")
-_ARRAYS = function_names("numpy", makes=("data", "pattern"))
 _OF_A_TABLE: Mapping[str, Container[str]] = {
-    "torch.from_numpy": _ARRAYS,
+    "torch.from_numpy": ARRAYS,
     "torch.tril": frozenset({"torch.ones", "torch.full"}),
     "torch.triu": frozenset({"torch.ones", "torch.full"}),
     "torch.nn.functional.one_hot": COPIES | _RANGES,
@@ -232,7 +233,8 @@ class ConstantRebuiltPerCall(Rule):
         if not isinstance(node, cst.Call) or site.compiling.inside() or site.compiling.scripted():
             return
         if (given := copied_by(site, node)) is not None:
-            if site.device.may_be_cuda() and _is_setting(site, given) and not _is_written(site, node):
+            same = _is_setting(site, given) or is_same_array(site, given)
+            if same and site.device.may_be_cuda() and not _is_written(site, node):
                 yield Report(
                     node, _BY_FUNCTION.format(name=source(node.func)), level=Level.WARNING, figure="weights-64x4"
                 )
@@ -371,7 +373,7 @@ def _is_constant(site: Site, call: cst.Call) -> bool:
 def _table(site: Site, call: cst.Call, name: str) -> cst.Call | None:
     """The call whose result a function takes: ``torch.ones`` of a mask, or what makes an array."""
     table = site.calls.argument(call, 0, "tensor" if name.endswith("one_hot") else "input")
-    made = _ARRAYS if name in COPIES else _OF_A_TABLE.get(name, ())
+    made = ARRAYS if name in COPIES else _OF_A_TABLE.get(name, ())
     return table if isinstance(table, cst.Call) and site.names.of(table.func) in made else None
 
 
