@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,7 @@ def collect(policy: Policy, envs, steps):
 
 
 _CONSTRUCTORS = function_names("torch", makes="data")
+_LEGACY = function_names("torch torch.cuda", makes="legacy")
 _INFINITIES = function_names(constant="infinity")
 
 
@@ -145,7 +146,8 @@ class FreshInfTensor(Rule):
             return
         for side, opposite in ((other, chosen), (chosen, other)):
             fresh = _fresh(site, side)
-            if (fresh is None and not _holds_number(site, side)) or site.values.of(opposite).kind is Kind.NUMBER:
+            held = fresh is not None or _holds_number(site, side) or _lists_number(site, side)
+            if not held or site.values.of(opposite).kind is Kind.NUMBER:
                 continue
             fix = None if fresh is None or site.compiling.scripted() else _fix(site, fresh, opposite)
             message = _NUMBER if fresh is None else _MESSAGE
@@ -170,6 +172,17 @@ def _holds_number(site: Site, side: cst.BaseExpression) -> bool:
     if given is None or site.values.is_constant(given):
         return False
     return site.values.of(given).kind is Kind.NUMBER
+
+
+def _lists_number(site: Site, side: cst.BaseExpression) -> bool:
+    """Whether one side of the call is a list of one number that is made a tensor: ``torch.FloatTensor([1]).to(d)``."""
+    call = _constructor(site, side, _CONSTRUCTORS | _LEGACY)
+    if call is None or not site.calls.is_plain(call) or not _is_plain(call):
+        return False
+    match site.calls.argument(call, 0, "data"):
+        case cst.List(elements=[cst.Element(value=only)]):
+            return _number(site, only) is not None
+    return False
 
 
 def _is_plain(call: cst.Call) -> bool:
@@ -201,13 +214,13 @@ def _fresh(site: Site, side: cst.BaseExpression) -> _Fresh | None:
     return _Fresh(side, literal, number, said[0] if said else None, names[0] if names else None, own is None, proven)
 
 
-def _constructor(site: Site, node: cst.BaseExpression) -> cst.Call | None:
+def _constructor(site: Site, node: cst.BaseExpression, names: Container[object] = _CONSTRUCTORS) -> cst.Call | None:
     """The ``torch.tensor(...)`` or ``x.new_tensor(...)`` call under the conversions of an expression."""
     match node:
-        case cst.Call() if site.names.of(node.func) in _CONSTRUCTORS or _made_like(site, node) is not None:
+        case cst.Call() if site.names.of(node.func) in names or _made_like(site, node) is not None:
             return node
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in CONVERSIONS:
-            return _constructor(site, inner)
+            return _constructor(site, inner, names)
     return None
 
 
