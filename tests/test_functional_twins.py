@@ -19,6 +19,9 @@ NEEDED: dict[str, dict[str, Any]] = {
     "LogSoftmax": {"dim": 1},
     "Softmin": {"dim": 1},
     "Threshold": {"threshold": 0.1, "value": -1.0},
+    "ZeroPad2d": {"padding": (0, 1, 2, 0)},
+    "ConstantPad1d": {"padding": (0, 1), "value": 0.5},
+    "ConstantPad2d": {"padding": (0, 1, 2, 0), "value": 0.5},
     **{f"{pool}Pool{axes}d": {"kernel_size": 2} for pool in ("Max", "Avg") for axes in (1, 2, 3)},
 }
 

@@ -28,6 +28,7 @@ class Twin:
         always: keywords with the value the function needs where the constructor was not given one, as source.
         buffers: parameters that make the module hold a buffer.
         bounds: numbers between which the constructor takes a parameter (``None``: no bound), where it refuses others.
+        tuples: parameters for which the function takes a tuple alone, where the module takes a number as well.
     """
 
     function: str
@@ -36,6 +37,7 @@ class Twin:
     always: Mapping[str, str]
     buffers: frozenset[str]
     bounds: Mapping[str, tuple[float | None, float | None]]
+    tuples: frozenset[str]
 
 
 class _Row(TypedDict, total=False):
@@ -45,6 +47,7 @@ class _Row(TypedDict, total=False):
     always: dict[str, str]
     buffers: list[str]
     bounds: dict[str, tuple[float | None, float | None]]
+    tuples: list[str]
 
 
 class _Table(TypedDict):
@@ -73,7 +76,9 @@ def _table() -> _Table:
 
 def _twin(row: _Row) -> Twin:
     buffers = frozenset(row.get("buffers", ()))
-    return Twin(row["function"], row["inputs"], row["settings"], row.get("always", {}), buffers, row.get("bounds", {}))
+    tuples = frozenset(row.get("tuples", ()))
+    always, bounds = row.get("always", {}), row.get("bounds", {})
+    return Twin(row["function"], row["inputs"], row["settings"], always, buffers, bounds, tuples)
 
 
 _PROGRAM = """\
@@ -256,7 +261,8 @@ def _settings(built: cst.Call, twin: Twin) -> list[tuple[str, cst.BaseExpression
     for index, argument in enumerate(built.args):
         word = argument.keyword.value if argument.keyword is not None else words[index] if index < len(words) else ""
         meant = twin.settings.get(word)
-        if meant is None or not _is_literal(argument.value) or not _within(argument.value, twin.bounds.get(word)):
+        literal = _is_tuple(argument.value) if word in twin.tuples else _is_literal(argument.value)
+        if meant is None or not literal or not _within(argument.value, twin.bounds.get(word)):
             return None
         found.append((meant, argument.value))
     given = {word for word, _ in found}
@@ -273,6 +279,12 @@ def _is_literal(node: cst.BaseExpression) -> bool:
         case cst.UnaryOperation(operator=cst.Minus(), expression=number):
             return isinstance(number, (cst.Integer, cst.Float))
     return False
+
+
+def _is_tuple(node: cst.BaseExpression) -> bool:
+    """Whether an expression is a tuple of literals, written out."""
+    parts = node.elements if isinstance(node, cst.Tuple) else ()
+    return bool(parts) and all(isinstance(part, cst.Element) and _is_literal(part.value) for part in parts)
 
 
 def _within(node: cst.BaseExpression, bounds: tuple[float | None, float | None] | None) -> bool:

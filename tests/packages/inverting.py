@@ -46,7 +46,7 @@ def _twins() -> dict[str, Twin]:
     rows = json.loads(_TWINS.read_text(encoding="utf-8"))["modules"]
     found = {}
     for module, row in rows.items():
-        if not row.get("always") or row["function"] == "torch.flatten":
+        if not row.get("tuples") and (not row.get("always") or row["function"] == "torch.flatten"):
             settings = {meant: word for word, meant in row["settings"].items() if meant is not None}
             found[row["function"]] = Twin(module.rpartition(".")[2], row["inputs"], settings)
     return found
