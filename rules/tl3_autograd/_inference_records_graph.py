@@ -7,10 +7,11 @@ import ast
 from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.autograd import Autograd
-from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import walk
+from torchlint.facts.dataflow.spots import Label, Spot
+from torchlint.facts.dataflow.uses import Uses
 from torchlint.facts.flow.again import Again
 from torchlint.facts.flow.flow import Flow
 from torchlint.late import dataclass
@@ -30,7 +31,7 @@ class HandedOn(Fact):
 
     autograd: Autograd
     flow: Flow
-    graph: CallGraph
+    uses: Uses
     project: Project
     kept: KeptGraphs
 
@@ -42,8 +43,9 @@ class HandedOn(Fact):
             return False
         if not function.results or not all(isinstance(each, ast.Tuple) for each in function.results):
             return False
-        callers = self.graph.callers.get(function, ())
-        return bool(callers) and not any(self._ends(caller.facts, caller.call) for caller in callers)
+        spots = {after for each in function.results for after in self.uses.of(Spot(function.file, each))}
+        calls = [(each.facts, each.node) for each in spots if isinstance(each, Spot) and each.label is Label.RETURN]
+        return bool(calls) and not any(isinstance(node, ast.Call) and self._ends(file, node) for file, node in calls)
 
     def _ends(self, facts: FileFacts, call: ast.Call) -> bool:
         ends = self.autograd.runs(facts, call) and self.flow.graph_uses(facts, call, ENDS) <= ENDS

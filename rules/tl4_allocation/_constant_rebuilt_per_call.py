@@ -10,7 +10,7 @@ from torchlint import cst
 from torchlint.facts.analyses import Fact
 from torchlint.facts.autograd.members import Members
 from torchlint.facts.code.graph import CallGraph
-from torchlint.facts.code.model import Bind, FileFacts, Scope
+from torchlint.facts.code.model import FileFacts, Scope
 from torchlint.facts.code.movers import Movers
 from torchlint.facts.code.naming import last_name, mentions_of
 from torchlint.facts.code.project import Project
@@ -134,11 +134,10 @@ class Copiers(Finder):
         """
         made: ast.expr | None = node
         if isinstance(node, ast.Name):
-            only = self.project.reaching(facts, node).only
-            made = only.value if only is not None and only.how is Bind.ASSIGN and not only.path else None
+            made, here = self.project.reaching(facts, node).value, self.project.bound_to(facts, node)
             mentions = mentions_of(facts, facts.scope_of(node).function.node, node.id)
             others = (each for each in mentions if isinstance(each.ctx, ast.Load) and each is not node)
-            if any(only in self.project.reaching(facts, each).bindings for each in others):
+            if any(here & self.project.bound_to(facts, each) for each in others):
                 return False
         if not isinstance(made, ast.Call) or self.project.qualified(facts, made.func) not in ARRAYS:
             return False

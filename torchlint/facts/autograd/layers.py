@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.code.callers import stores_of
+from torchlint.facts.code.callers import given_once
 from torchlint.facts.code.model import Bind, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
@@ -67,21 +67,16 @@ def is_kept_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
 def is_layer(project: Project, facts: FileFacts, func: ast.expr) -> bool:
     """Return whether a method calls a layer of torch that its object keeps, and that takes nothing but a tensor.
 
-    ``self.conv(x)``, ``self.convs[0](x)``; whatever sets that attribute makes such a layer.
+    ``self.conv(x)``, ``self.convs[0](x)``; the constructor alone sets that attribute.
     """
     scope = facts.scope_of(func).function
     kept = func.value if isinstance(func, ast.Subscript) else func
     match kept:
         case ast.Attribute(value=ast.Name(id=name), attr=attr) if scope.self_name == name and scope.owner is not None:
-            stores = list(stores_of(project, scope.owner.dotted, attr))
-            made = [_made(each.binding.value, func) for each in stores if not each.binding.path]
-            return (
-                bool(stores)
-                and len(made) == len(stores)
-                and all(
-                    isinstance(call, ast.Call) and project.qualified(each.scope.file, call.func) in _LAYERS
-                    for call, each in zip(made, stores, strict=True)
-                )
+            given = [_made(value, func) for value in given_once(scope.owner, attr)]
+            return bool(given) and all(
+                isinstance(call, ast.Call) and project.qualified(scope.owner.file, call.func) in _LAYERS
+                for call in given
             )
     return False
 

@@ -169,21 +169,20 @@ class Reader:
                 into.update(self.tracer.of(*found))
 
     def _loaded(self, table: ModuleUses, facts: FileFacts, receiver: ast.expr, call: ast.Call) -> None:
-        """``target.load_state_dict(net.state_dict())`` copies, also by a name or an attribute; a checkpoint does not."""
+        """``target.load_state_dict(net.state_dict())`` copies, also by a name or an attribute."""
         for file, source in self._held(facts, call.args[0]) if call.args else ():
             match source:
                 case ast.Call(func=ast.Attribute(value=module, attr="state_dict")) if not alike(module, receiver):
                     table.copy(self.tracer.of(facts, receiver), self.tracer.of(file, module))
 
-    def _held(self, facts: FileFacts, node: ast.expr) -> list[Place]:
+    def _held(self, facts: FileFacts, node: ast.expr) -> Iterator[Place]:
         """What a name or an attribute may hold, else the expression itself."""
-        if isinstance(node, ast.Attribute):
-            stores = self.sources.stores(facts, node)
-            return [(each.scope.file, each.binding.value) for each in stores if each.binding.value is not None]
-        if isinstance(node, ast.Name):
-            value = self.project.reaching(facts, node).value
-            return [(facts, value)] if value is not None else []
-        return [(facts, node)]
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            yield facts, node
+            return
+        for source in self.sources.of(Spot(facts, node)):
+            if isinstance(source, Spot) and not source.path and isinstance(source.node, ast.expr):
+                yield source.facts, source.node
 
     def _copied(self, table: ModuleUses, facts: FileFacts, node: ast.expr, given: Iterable[ast.expr]) -> None:
         """``target_param.data.copy_(...)`` in a loop over parameters, and what is ``given``."""
