@@ -13,6 +13,7 @@ from torchlint.facts.code.callers import Caller
 from torchlint.facts.code.graph import CallGraph, How
 from torchlint.facts.code.model import COMPREHENSIONS, Bind, FileFacts, Scope, decorators, is_base_constructor
 from torchlint.facts.code.naming import last_name
+from torchlint.facts.code.overloading import OPERATORS, left_of, overloads
 from torchlint.facts.code.project import Project
 from torchlint.facts.hotness import protocols
 from torchlint.facts.values.join import PARTIAL
@@ -57,6 +58,7 @@ class _CalleeFinder:
     given: dict[Scope, protocols.EntryPoint] = field(default_factory=dict)
     properties: frozenset[str] = field(init=False)
     functions: frozenset[str] = field(init=False)
+    operators: bool = field(init=False)
 
     def __post_init__(self) -> None:
         functions = self.project.functions.values()
@@ -66,6 +68,7 @@ class _CalleeFinder:
         )
         self.properties = frozenset(busy)
         self.functions = frozenset(scope.name for scope in functions)
+        self.operators = not OPERATORS.isdisjoint(self.project.methods)
 
     def read(self, facts: FileFacts) -> None:
         if self.properties:
@@ -78,6 +81,10 @@ class _CalleeFinder:
                 self._decorated(facts, scope)
             for call in scope.calls:
                 self._call(facts, call)
+        if self.operators:
+            operators: list[ast.BinOp | ast.AugAssign] = [*facts.nodes(ast.BinOp), *facts.nodes(ast.AugAssign)]
+            for node in operators:
+                self.graph.run(facts, node, overloads(self.project, self.values.of(facts, left_of(node)), node))
         if self._has("__getitem__"):
             for subscript in facts.subscripts:
                 if isinstance(subscript.ctx, ast.Load):

@@ -75,7 +75,7 @@ class Sources(Fact):
             case _ if spot.path:
                 yield from self._parts(spot)
 
-    def _untaken(self, function: Scope, call: ast.Call | None) -> Untaken:
+    def _untaken(self, function: Scope, call: ast.AST | None) -> Untaken:
         """The arms of a function that the call leaves out through which a value was followed into it."""
         caller = self.graph.caller(function, call) if call is not None else None
         return self.arms.of(function, caller, self.values)

@@ -44,10 +44,13 @@ class Label(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class FollowedCall:
-    """A call that was followed into the function, and whether autograd was off already before it."""
+    """A call that was followed into the function, and whether autograd was off already before it.
+
+    ``total += x`` calls ``__iadd__`` of an object that has it.
+    """
 
     facts: FileFacts
-    call: ast.Call
+    call: ast.Call | ast.AugAssign
     quiet: bool = False
 
 
@@ -97,7 +100,7 @@ class Spot:
         """Return the same value in an expression of any function, with an empty call string."""
         return Spot(facts, node, self.path, label=label)
 
-    def entering(self, call: ast.Call) -> tuple[FollowedCall, ...]:
+    def entering(self, call: ast.Call | ast.AugAssign) -> tuple[FollowedCall, ...]:
         """Return the call string with one more call, without its outermost call if it is full."""
         return (*self.calls, FollowedCall(self.facts, call, self.quiet))[-_MOST_CALLS:]
 

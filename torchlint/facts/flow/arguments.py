@@ -266,6 +266,15 @@ class CallContexts:
 
     # methods of containers that hold the value ------------------------------------------------------------------------
 
+    def _running(self, spot: Spot, call: ast.Call) -> Next | None:
+        """What a method does with the value in its own object, of a class of the project; ``None`` of other methods."""
+        graph = self.ground.graph
+        functions = graph.sure(call)
+        if not functions or any((caller := graph.caller(each, call)) is None or caller.skip != 1 for each in functions):
+            return None
+        quiet = self.carrier.quiet(spot, call)
+        return (end for each in functions for end in self.ground.parameter(spot, call, each, -1, quiet))
+
     def held(self, spot: Spot, call: ast.Call, method: str) -> Next:
         """Follow the value through a method of the container that holds it.
 
@@ -273,7 +282,9 @@ class CallContexts:
         """
         path = spot.path
         found: tuple[Key, ...] | None = None
-        if method == "items" and (taken := items_taken(self.ground, spot, call)) is not None:
+        if (running := self._running(spot, call)) is not None:
+            yield from running
+        elif method == "items" and (taken := items_taken(self.ground, spot, call)) is not None:
             yield from taken
         elif method == "items":
             found = (None, 1, *path[1:])

@@ -165,6 +165,8 @@ class _Steps:
         if called and isinstance(call, ast.Call):
             return self._method(spot, call, parent.attr)
         if spot.path:
+            if not isinstance(parent.ctx, ast.Load) and not isinstance(call, ast.AugAssign):
+                return iter(())  # something else is put in its place
             return self._named_item(spot, parent, spot.path[0])
         return self.carrier.attribute(spot, parent)
 
@@ -217,6 +219,8 @@ class _Steps:
             if parent.right is spot.node:
                 return iter((self.carrier.text,))
         if spot.path:
+            if self.ground.overloads(spot, parent):
+                return iter((Use.PASSED,))  # an object of ours that holds the value
             return iter((replace(spot.same(parent), path=(None, *spot.path[1:])),))
         return self.carrier.operation(spot, parent)
 
@@ -359,15 +363,21 @@ class _Steps:
     def _augment(self, spot: Spot, parent: ast.AST) -> Next:
         """``x += y``: from ``y`` into ``x``, and from the old ``x`` into the new one."""
         assert isinstance(parent, ast.AugAssign)
+        if overloading := self.ground.overloads(spot, parent):
+            for function in overloading:
+                yield from self.ground.operand(spot, parent, function)
+            if spot.node is parent.value:
+                return
         if spot.path:
             if parent.value is spot.node:
                 yield spot.inside(parent.target, *spot.path)
             yield from self.ground.bound(spot, parent.target, parent, self.carrier)
             return
+        changed = spot.node is parent.target and isinstance(parent.target, ast.Attribute)
         for after in self.carrier.operation(spot, parent.target):
             if isinstance(after, Use):
                 yield after
-            else:
+            elif not changed:  # else whoever reads the attribute has the value already
                 yield from self.ground.bound(after, parent.target, parent, self.carrier)
 
     def _for(self, spot: Spot, parent: ast.AST) -> Next:

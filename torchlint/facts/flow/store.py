@@ -13,14 +13,16 @@ from torchlint.facts.code.exporting import exported
 from torchlint.facts.code.graph import CallGraph
 from torchlint.facts.code.mentions import Mentions, holder_of
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.overloading import left_of, overloads
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import forms_of
 from torchlint.facts.dataflow.literals import Texts
-from torchlint.facts.dataflow.spots import INSIDE, Key, Label, Spot, key_of, picked
+from torchlint.facts.dataflow.spots import INSIDE, FollowedCall, Key, Label, Spot, key_of, picked
 from torchlint.facts.flow.carriers import Carrier, Next
 from torchlint.facts.values.join import CALLABLE
 from torchlint.facts.values.operators import gathers
 from torchlint.facts.values.signatures import table
+from torchlint.facts.values.tested import never_comes
 from torchlint.facts.values.values import Values
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
@@ -116,9 +118,26 @@ class Ground:
 
     def kept(self, spot: Spot, node: ast.Attribute) -> Next:
         """Yield the reads of the attribute that keeps the value."""
+        last = spot.calls[-1] if spot.calls else None
+        if last is not None and isinstance(last.call, ast.AugAssign) and spot.facts.own_object(node.value) is not None:
+            yield from self._kept_by(spot, node, last.call, last)
+            return
         owner = self.values.of(spot.facts, node.value)
         classes = owner.name if owner.kind in (Kind.INSTANCE, Kind.MODULE, Kind.CLASS) else ""
         yield from self.field(spot, classes, node.attr, node)
+
+    def _kept_by(self, spot: Spot, node: ast.Attribute, stmt: ast.AugAssign, last: FollowedCall) -> Next:
+        """Yield what holds the object whose method keeps the value, and the method's own reads of the attribute.
+
+        ``losses["actor"] += x`` keeps it in ``losses["actor"]``, and in no other object of the class.
+        """
+        path = (node.attr, *spot.path)
+        yield Spot(last.facts, stmt.target, path, spot.calls[:-1], put=True, quiet=last.quiet, label=Label.STORE)
+        function = spot.facts.scope_of(node).function
+        owner = function.owner.dotted if function.owner is not None else ""
+        for facts, read in self.mentions.of_field(spot.facts, owner, node.attr):
+            if read is not node and facts is spot.facts and facts.scope_of(read).function is function:
+                yield spot.same(read, Label.FIELD)
 
     def field(self, spot: Spot, classes: str, attr: str, here: ast.Attribute | None = None) -> Next:
         """Yield the reads of an attribute of instances of classes that is the value, but the one ``here``.
@@ -197,6 +216,10 @@ class Ground:
                     seen.add(read)
                     yield self._read_again(spot, node, read)
             yield from self._origin(spot, binding)
+        if isinstance(stmt := spot.facts.parent.get(node), ast.AugAssign):
+            yield from (
+                self._read_again(spot, node, read) for read in self.mentions.of_binding(spot.facts, node.id, stmt)
+            )
 
     def _origin(self, spot: Spot, binding: Binding) -> Next:
         """The object that a name was bound to may be known elsewhere under another name."""
@@ -308,6 +331,9 @@ class Ground:
         """Yield the call that the value is returned to: the one through which it came, else all callers."""
         if spot.calls:
             last = spot.calls[-1]
+            if isinstance(last.call, ast.AugAssign):
+                yield Spot(last.facts, last.call.target, spot.path, spot.calls[:-1], put=True, label=Label.STORE)
+                return
             if function in self.graph.callees.get(last.call, ()):
                 yield Spot(last.facts, last.call, spot.path, spot.calls[:-1], quiet=last.quiet, label=Label.RETURN)
                 return
@@ -376,7 +402,19 @@ class Ground:
         owner = function.method_of if function.name in ("step", "reset") else None
         return owner is not None and any(base in _ENVIRONMENTS for base in self.project.ancestry(owner.dotted))
 
-    def parameter(self, spot: Spot, call: ast.Call, function: Scope, place: Key, quiet: bool) -> Next:
+    def overloads(self, spot: Spot, node: ast.BinOp | ast.AugAssign) -> list[Scope]:
+        """Return the methods of the project's objects that an operator runs."""
+        return overloads(self.project, self.values.of(spot.facts, left_of(node)), node)
+
+    def operand(self, spot: Spot, stmt: ast.AugAssign, function: Scope) -> Next:
+        """Yield the reads of the parameter of an operator's method that is the value, or the object with it."""
+        kind = self.values.of(spot.facts, spot.node).kind if not spot.path else Kind.UNKNOWN
+        for read in self.parameter(spot, stmt, function, int(spot.node is stmt.value), quiet=spot.quiet):
+            name = read.node if isinstance(read, Spot) and kind is Kind.NUMBER else None
+            if not isinstance(name, ast.Name) or not never_comes(self.project, function.file, name, kind):
+                yield read
+
+    def parameter(self, spot: Spot, call: ast.Call | ast.AugAssign, function: Scope, place: Key, quiet: bool) -> Next:
         """Yield the reads of the parameter of a project function that the value is passed to."""
         caller = self.graph.caller(function, call)
         found = _parameter(function, place, caller.skip if caller is not None else 0, spot.path)

@@ -10,6 +10,7 @@ from itertools import compress
 from torchlint.facts.code.callers import Caller, LinkedCalls, arguments
 from torchlint.facts.code.file_edits import FileEdits
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.overloading import overloads
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.reach import MOST_BINDINGS, Reaching
 from torchlint.facts.code.solver import NotYetError, Solver
@@ -18,6 +19,7 @@ from torchlint.facts.dataflow.untaken import UntakenArms
 from torchlint.facts.values import tensordicts
 from torchlint.facts.values.annotations import Annotations
 from torchlint.facts.values.join import join, summed
+from torchlint.facts.values.operators import in_place
 from torchlint.facts.values.relatives import joined
 from torchlint.facts.values.signatures import starred
 from torchlint.late import dataclass
@@ -141,6 +143,11 @@ class Ask:
     def returned(self, functions: Iterable[Scope]) -> Value | None:
         """Return the value of a call that may run any of these functions."""
         return join(self.solver.ask(function) for function in functions)
+
+    def augmented(self, facts: FileFacts, stmt: ast.AugAssign, target: Value) -> Value | None:
+        """Return the value of a target after ``target op= operand``; an object of our own says it itself."""
+        methods = overloads(self.project, target, stmt)
+        return self.returned(methods) if methods else in_place(stmt.op, target, self.known(facts, stmt.value))
 
     def item(self, classes: str) -> Value | None:
         """Return what ``thing[key]`` gives where classes of the project say so, ``None`` where that is open yet."""

@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from torchlint.facts.code.callers import Caller, methods
 from torchlint.facts.code.dynamic import spelling
 from torchlint.facts.code.model import Bind, Binding, FileFacts, Scope
+from torchlint.facts.code.overloading import overloads
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.containers import element_of, plain
 from torchlint.facts.values.join import dict_of, join, list_of, summed
@@ -141,7 +142,9 @@ class Contents:
             added = [each for each in scope.appends.get(name, ()) if self._puts_into(scope.file, each[1], binding)]
             if not self._put(entries, scope, name, added, binding):
                 return None
-            for node in (node for how, node in added if how == "sum"):
+            for node in (
+                node for how, node in added if how == "sum" and not self._adds_itself(value, scope.file, node)
+            ):
                 entries.add(_key_of(scope.file, node), self.ask.value(scope.file, node))
             literal = {node for _, node in scope.keyed.get(name, ())}.union(
                 node for how, node in added if how == "update"
@@ -186,6 +189,12 @@ class Contents:
         if binding is None or not isinstance(holder, ast.Name):
             return True
         return self.ask.project.reaching(facts, holder).holds(binding)
+
+    def _adds_itself(self, value: Value, facts: FileFacts, added: ast.expr) -> bool:
+        """Whether what a dict holds are objects of the project that say themselves what adding to them does."""
+        stmt = facts.parent.get(added)
+        held = join(value.items) or UNKNOWN
+        return isinstance(stmt, ast.AugAssign) and bool(overloads(self.ask.project, held, stmt))
 
     def _together(self, element: Value, held: Iterable[Value | None]) -> Value:
         """A tensor that a dict holds under a computed key: on the host where others are, and none is elsewhere."""

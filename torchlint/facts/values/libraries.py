@@ -72,7 +72,9 @@ def library_call(name: str, node: ast.Call, of: signatures.Of) -> Value | None:
         return named_tuple(node, of)
     if name == "collections.defaultdict":
         made = _made_by(node.args[0], of) if node.args else UNKNOWN
-        return Value(Kind.DICT, items=(made,) if made.known else ())
+        begun = of(node.args[1]).items if len(node.args) > 1 and made.known else ()
+        held = join([made, *begun]) or UNKNOWN
+        return Value(Kind.DICT, items=(held,) if held.known else ())
     if name in ("itertools.chain", "itertools.chain.from_iterable") and len(node.args) >= 1:
         return _chained(name, node, of)
     if name in ("collections.OrderedDict",):

@@ -70,6 +70,22 @@ def is_tensor(project: Project, facts: FileFacts, node: ast.Name) -> bool:
     return any(truth and _asks_for_tensor(project, facts, test, node) for test, truth in arms(facts, node))
 
 
+def never_comes(project: Project, facts: FileFacts, node: ast.Name, kind: Kind) -> bool:
+    """Return whether a value of a kind does not come to a read of a name, in a branch for other types.
+
+    Numbers of Python are no object of a class of the project.
+    """
+    for test, truth in arms(facts, node):
+        asked = _asked(project, facts, test)
+        if asked is None or asked.name.id != node.id or not asked.types:
+            continue
+        known = [_TYPES[each].kind if each in _TYPES else None for each in asked.types]
+        others = all(each in _TYPES or (kind is Kind.NUMBER and each in project.classes) for each in asked.types)
+        if others and truth is not asked.negated and kind not in known:
+            return True
+    return False
+
+
 def possible(
     project: Project,
     facts: FileFacts,

@@ -396,7 +396,7 @@ class Values(Fact):
         old = self._ask.reached(facts, self.project.reaching(facts, target))
         if old is None:
             return None
-        return operators.in_place(binding.stmt.op, old, self._ask.known(facts, binding.value))
+        return self._ask.augmented(facts, binding.stmt, old)
 
     def _parameter(self, facts: FileFacts, binding: Binding) -> Value | None:
         annotated = self._ask.annotations.of_parameter(facts, binding)
