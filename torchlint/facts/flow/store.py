@@ -37,6 +37,7 @@ _NESTED = 2
 """Deeper in containers than this, what a function gives to its own calls is no other case: ``[clean(x)]``."""
 _ENVIRONMENTS = frozenset({"gym.Env", "gym.core.Env", "gymnasium.Env", "gymnasium.core.Env"})
 _GIVING_NEW = method_names("torch.Tensor", moves=("host", "device")) | method_names("torch.Tensor", makes=True)
+_VIEWING = method_names("torch.Tensor", elements="all")
 _HOLD_NOTHING = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _ADDING = method_names("list deque set dict", adds=True)
 _EXCHANGING = function_names("mpi4py.MPI.COMM_WORLD", exchanges="values")
@@ -290,6 +291,9 @@ class Ground:
                 return
             if func.attr in _GIVING_NEW:
                 return  # a tensor, not what something was put into
+            if func.attr in _VIEWING:
+                yield spot.inside(func.value, *spot.path)  # a view, or the tensor itself where it has that dtype
+                return
             if gathers(func.attr, node):
                 return  # a new structure of what all processes have
             if func.attr in ("items", "values") and not node.args:
