@@ -11,7 +11,7 @@ from torchlint.facts.code.model import FileFacts
 from torchlint.facts.code.naming import mentions_of
 from torchlint.facts.code.nesting import LoopNode, around
 from torchlint.facts.code.project import Project
-from torchlint.facts.code.tree import first_index
+from torchlint.facts.code.tree import first_index, names_in
 from torchlint.facts.loops.elements import Elements
 from torchlint.facts.loops.joining import Joining
 from torchlint.facts.values.values import Values
@@ -45,6 +45,21 @@ class PutTogether(Fact):
                 return self._is_row(facts, place)
         return False
 
+    def mapped(self, facts: FileFacts, call: ast.Call) -> bool:
+        """Return whether a function of an element moves it, and all that it gives is joined: ``map(lambda x: ...)``."""
+        given: ast.AST = call
+        for child, parent in facts.climb(call, ast.stmt):
+            given = child
+            if not isinstance(parent, ast.Attribute) and not (isinstance(parent, ast.Call) and parent.func is child):
+                break
+        function = facts.parent.get(given)
+        mapping = facts.parent.get(function) if isinstance(function, ast.Lambda) and function.body is given else None
+        match function, mapping:
+            case ast.Lambda(args=ast.arguments(args=[element])), ast.Call(func=func, args=[first, _]) as made:
+                turns = first is function and self.project.qualified(facts, func) == "builtins.map"
+                return turns and element.arg in names_in(call) and self.joining.joined(facts, made)
+        return False
+
     def _added(self, facts: FileFacts, name: ast.Name, stmt: ast.Assign, loop: LoopNode) -> Iterator[ast.Name]:
         """Where the same loop appends what a name was bound to."""
         for use in mentions_of(facts, facts.scope_of(name).function.node, name.id):
@@ -74,6 +89,12 @@ def put_together(site: Site, call: cst.Call) -> bool:
     """Return whether what a call moves becomes an item of a list that is joined, or a row of a tensor."""
     twin = site.expression(call)
     return isinstance(twin, ast.Call) and site.fact(PutTogether).of(site.file, twin)
+
+
+def mapped_together(site: Site, call: cst.Call) -> bool:
+    """Return whether a call moves one of the elements that ``map`` takes in turn, all of which are joined then."""
+    twin = site.expression(call)
+    return isinstance(twin, ast.Call) and site.fact(PutTogether).mapped(site.file, twin)
 
 
 def takes_row(site: Site, node: cst.CSTNode) -> bool:

@@ -31,7 +31,7 @@ from ._host_index import HostIndices, host_index
 from ._host_rows import HostRows, copied_again, fills_host, lies_there
 from ._item import gives_items
 from ._joined_on_host import joined_items, moved_at_once
-from ._put_together import put_together, takes_row
+from ._put_together import mapped_together, put_together, takes_row
 from ._steps_of_batch import is_step
 
 _METHODS = method_names(moves=True)
@@ -215,6 +215,9 @@ class TransferPerItem(Rule):
             return
         if not _to_host(call) and (name := copied_again(site, source)) is not None:
             yield Report(call, _WHOLE.format(name=name))
+            return
+        if site.values.of(source).kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.LIST) and mapped_together(site, call):
+            yield Report(call, _TOGETHER)
             return
         place, loop = next(
             ((place, each) for place, each in enumerate(site.loops.around(source)) if not each.few), (0, None)

@@ -41,11 +41,15 @@ class Joining(Fact):
     def joins(self, facts: FileFacts, node: ast.expr, loop: LoopNode) -> bool:
         """Return whether the collection that a loop puts an expression into is joined."""
         if isinstance(loop, COMPREHENSIONS):
-            return True in self._flow.ends(facts, loop)
+            return self.joined(facts, loop)
         collector = _collector(facts, node)
         function = facts.scope_of(loop).function
         names = own_mentions(function, code_of(function), collector.id) if collector is not None else ()
         return any(True in self._flow.ends(facts, name) for name in names if isinstance(name.ctx, ast.Load))
+
+    def joined(self, facts: FileFacts, collection: ast.expr) -> bool:
+        """Return whether a collection is joined, by itself or under a name."""
+        return True in self._flow.ends(facts, collection)
 
     def _step(self, spot: Spot) -> Iterator[Spot | bool]:
         """From a collection, by itself or under a name, to functions that join it."""
