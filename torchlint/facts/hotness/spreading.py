@@ -106,7 +106,7 @@ class Spreading:
             and scope not in heat.roots.cycling
             and not self._is_hot(scope)
             and not called_elsewhere(heat.receivers, scope, self._is_set_up)
-            and not lies_idle(heat.project, scope)
+            and not lies_idle(heat.project, heat.graph, scope)
         }
 
     def _is_set_up(self, scope: Scope) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import field
 from pathlib import PurePosixPath
 
 from torchlint.facts.code.exporting import exported
@@ -12,19 +13,23 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.receiver import Receiver
-from torchlint.facts.code.tree import names_in
+from torchlint.facts.code.tree import forms_of, names_in
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.receivers import Receivers
+from torchlint.late import dataclass
 
 _PACKAGE = "__init__.py"
 _BINDING = frozenset({"functools.partial", "types.MethodType"})
-_PARTS = (b"children(", b"modules(", b"_modules", b"__dict__", b"Sequential)")
+_PLAIN = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module"})
+_RUNNING = frozenset({"forward", "__call__", "apply"})
+_PARTS = (b"children(", b"modules(", b"._modules", b'"_modules', b"'_modules", b"__dict__", b"Sequential)")
 
 
 def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     """Yield ``forward`` of modules that the project builds or mentions, or that a library exports.
 
-    And what code puts in the place of the ``forward`` of a module: ``layer.forward = partial(quick_forward, layer)``.
+    And what code puts in the place of the ``forward`` of a module: ``layer.forward = partial(quick_forward, layer)``,
+    and what it gives a class that it makes: ``type("Scored", (Base,), {"forward": scored})``.
     """
     idle = project.unused()
     mentioned = set(graph.built)
@@ -41,10 +46,23 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
             for binding in cls.bindings.get("forward", ()):
                 if binding.scope is not None:
                     yield binding.scope
-    for facts, node in project.put("forward"):
+    for facts, node in (*project.put("forward"), *_of_made_classes(project)):
         function = _function(project, facts, node)
         if function is not None and not cold_file(facts) and facts.path not in idle:
             yield function
+
+
+def _of_made_classes(project: Project) -> Iterator[tuple[FileFacts, ast.expr]]:
+    """The functions that code gives classes that it makes by a call of ``type`` as their ``forward``."""
+    for facts in project.files.values():
+        if b"type(" in facts.source.utf8 and project.quotes("forward"):
+            for call in facts.nodes(ast.Call):
+                match call:
+                    case ast.Call(func=func, args=[_, _, ast.Dict(keys=keys, values=values)], keywords=[]):
+                        named = project.qualified(facts, func) == "builtins.type"
+                        for key, value in zip(keys, values, strict=True) if named else ():
+                            if isinstance(key, ast.Constant) and key.value == "forward":
+                                yield from ((facts, each) for each in forms_of(value) or (value,))
 
 
 def _function(project: Project, facts: FileFacts, node: ast.expr) -> Scope | None:
@@ -67,8 +85,12 @@ def called_elsewhere(receivers: Receivers, forward: Scope, is_cold: Callable[[Sc
     return _is_run(receivers, forward, forward.owner.dotted, is_cold)
 
 
-def lies_idle(project: Project, forward: Scope) -> bool:
-    """Return whether modules are only kept in attributes that no code reads: made and never run."""
+def lies_idle(project: Project, graph: CallGraph, forward: Scope) -> bool:
+    """Return whether modules are made and never run.
+
+    They are only kept in attributes that no code reads, or code asks them for nothing but their parts and methods:
+    ``vae.encoder(x)``, ``vae.encode(x)``.
+    """
     owner = forward.owner
     if owner is None or exported(project, owner) or project.quotes(owner.name) or project.descendants(owner.dotted):
         return False
@@ -80,10 +102,58 @@ def lies_idle(project: Project, forward: Scope) -> bool:
         (facts, node)
         for facts in files
         for node in _named(facts, owner.name)
-        if owner not in facts.scope_of(node).outward()
+        if project.qualified(facts, node) in (None, owner.dotted) and owner not in facts.scope_of(node).outward()
     ]
-    kept = [_kept_as(facts, node) for facts, node in reads]
-    return bool(kept) and all(name and not _is_read(project, name) for name in kept)
+    return bool(reads) and all(_is_idle(project, graph, owner, facts, node) for facts, node in reads)
+
+
+def _is_idle(project: Project, graph: CallGraph, cls: Scope, facts: FileFacts, node: ast.expr) -> bool:
+    """Whether what code makes of a class, whose name it reads, is never run."""
+    if name := _kept_as(facts, node):
+        return not _is_read(project, name)
+    call = facts.parent.get(node)
+    match facts.parent.get(call) if isinstance(call, ast.Call) and call.func is node else None:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            own = all(base in project.classes or base in _PLAIN for base in project.ancestry(cls.dotted))
+            scope = facts.scope_of(node)  # what a module binds, others may import
+            return own and scope.kind == "function" and _AskedParts(project, graph).alone(facts, scope, name)
+    return False
+
+
+@dataclass(eq=False, slots=True)
+class _AskedParts:
+    """Answers whether code asks a module that it knows under a name for nothing but parts and methods."""
+
+    project: Project
+    graph: CallGraph
+    _seen: set[tuple[Scope, str]] = field(default_factory=set)
+
+    def alone(self, facts: FileFacts, scope: Scope, name: str) -> bool:
+        """Return whether all that reads a name of a function, also by handing it on, asks for parts and methods."""
+        if (scope, name) in self._seen:
+            return True
+        self._seen.add((scope, name))
+        names = (node for node in _named(facts, name) if isinstance(node, ast.Name))
+        reads = [node for node in names if scope in facts.scope_of(node).outward()]
+        return bool(reads) and all(self._asks_for_part(facts, node) for node in reads)
+
+    def _asks_for_part(self, facts: FileFacts, node: ast.expr) -> bool:
+        parent = facts.parent.get(node)
+        if isinstance(parent, ast.keyword):
+            parent = facts.parent.get(parent)
+        match parent:
+            case ast.Attribute(attr=attr):
+                return attr not in _RUNNING
+            case ast.Call(func=func) if func is not node:
+                taken = list(self.graph.taking(parent, node))
+                return bool(taken) and all(self.alone(each.file, each, name) for each, name in taken)
+            case ast.Assign(targets=[ast.Attribute(attr=attr) as kept]) if facts.is_own(kept):
+                files = [each for each in self.project.files.values() if attr.encode() in each.source.utf8]
+                reads = (
+                    (each, read) for each in files for read in _named(each, attr) if isinstance(read, ast.Attribute)
+                )
+                return not self.project.quotes(attr) and all(self._asks_for_part(each, read) for each, read in reads)
+        return False
 
 
 def _named(facts: FileFacts, name: str) -> Iterator[ast.Name | ast.Attribute]:
