@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from torchlint import cst
@@ -17,6 +17,7 @@ from torchlint.facts.code.tree import walk
 from torchlint.facts.dataflow.sources import Sources
 from torchlint.facts.dataflow.spots import Label, Spot
 from torchlint.facts.dataflow.trace import ValueFlow
+from torchlint.facts.finders import Finder
 from torchlint.late import dataclass
 from torchlint.models import function_names, method_names
 from torchlint.rule import Kind
@@ -26,9 +27,18 @@ _PASSING = method_names("torch.Tensor torch", elements=("all", "some"), integral
 _CROSSED = frozenset({Label.COPY, Label.ITEM, Label.RETURN, Label.ARGUMENT})
 _WRAPPING = HANDING | function_names("torch", makes="array")
 _HANDED = frozenset({Label.COPY, Label.ARGUMENT})
-_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
+_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros", "zero_"})
+_PRODUCTS = frozenset({"mul", "multiply"})
+_MATRIX_PRODUCTS = frozenset({"matmul", "mm"})
 _SCATTERS = frozenset({"scatter", "scatter_"})
 _SHAPING = frozenset({"view", "reshape"})
+_CASTS = (
+    frozenset({"detach", "type", "type_as"})
+    | method_names("torch.Tensor", casts=True).all
+    | method_names("torch.Tensor", moves=True).all
+)
+ONE_HOT = "torch.nn.functional.one_hot"
+"""The function that makes a table of the numbers of its ones."""
 
 
 @dataclass(eq=False, slots=True)
@@ -40,24 +50,62 @@ class OneHotTables(Fact):
     mentions: Mentions
     _tables: ValueFlow[bool] = field(init=False)
     _columns: ValueFlow[bool] = field(init=False)
+    _upright: ValueFlow[bool] = field(init=False)
 
     def __post_init__(self) -> None:
         self._tables = ValueFlow(self._step, lost=False)
         self._columns = ValueFlow(self._shaped, lost=False)
+        self._upright = ValueFlow(self._cast, lost=False)
 
     def picks(self, facts: FileFacts, whole: ast.expr, dim: int) -> bool:
         """Return whether a sum over a dimension takes one of each row: of a product with a table, also by its name."""
         named = self.sources.project.reaching(facts, whole).value
         product = named if isinstance(whole, ast.Name) else whole
-        if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
-            return False
-        left, right = product.left, product.right
-        for values, table in ((left, right), (right, left)):
+        factors = self._factors(facts, product, ast.Mult, _PRODUCTS) if product is not None else ()
+        for values, table in (factors, factors[::-1]) if factors else ():
             if self._is_one(facts, table) and not self._is_one(facts, values):
                 rank = self.sources.values.of(facts, values).rank
                 last = dim in (-1, rank - 1) if rank is not None else dim in (-1, 1)
                 return last and not (isinstance(table, ast.Name) and self.mentions.handed_on(facts, table))
         return False
+
+    def reads_rows(self, facts: FileFacts, product: ast.expr) -> bool:
+        """Return whether an expression is a product of a table with a matrix, of which it only reads rows."""
+        factors = self._factors(facts, product, ast.MatMult, _MATRIX_PRODUCTS)
+        if not factors or set(self._upright.ends(facts, factors[0])) != {True}:
+            return False
+        table = factors[0]
+        while isinstance(table, ast.Call) and isinstance(table.func, ast.Attribute) and table.func.attr in _CASTS:
+            table = table.func.value
+        if not isinstance(table, ast.Name):
+            return True
+        if isinstance(product, ast.BinOp):
+            return not self.mentions.handed_on(facts, table)
+        stmts = {binding.stmt for binding in self.sources.project.bound_to(facts, table)}
+        return all(read is table for stmt in stmts for read in self.mentions.of_binding(facts, table.id, stmt))
+
+    def _cast(self, spot: Spot) -> Iterator[Spot | bool]:
+        """To what makes a table whose last dimension is that of the ones; ``True`` for `one_hot` itself."""
+        match spot.node:
+            case ast.Call(func=ast.Attribute(value=table, attr=method)) if method in _CASTS:
+                yield spot.same(table, Label.RECEIVER)
+            case ast.Call(func=func) if self.sources.project.qualified(spot.facts, func) == ONE_HOT:
+                yield True
+            case _:
+                yield from self.sources.crossing(spot, _CROSSED, False)
+
+    def _factors(
+        self, facts: FileFacts, product: ast.expr, operator: type[ast.operator], names: frozenset[str]
+    ) -> tuple[ast.expr, ...]:
+        """The two factors of a product, of an operator, a method or a function of torch; none of anything else."""
+        match product:
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, operator):
+                return left, right
+            case ast.Call(func=ast.Attribute(value=left, attr=name), args=given, keywords=[]) if name in names:
+                own = self.sources.project.qualified(facts, product.func) is None
+                factors = (left, *given) if own else given
+                return tuple(factors) if len(factors) == 2 else ()
+        return ()
 
     def _is_one(self, facts: FileFacts, node: ast.expr) -> bool:
         return self.makers.of(facts, node) == "one_hot" or set(self._tables.ends(facts, node)) == {True}
@@ -107,6 +155,21 @@ class OneHotTables(Fact):
             yield from self.sources.crossing(spot, _HANDED, False)
 
 
+@dataclass(eq=False, slots=True)
+class RowProducts(Finder):
+    """Finds products of a table with a matrix, of which they only read rows: ``F.one_hot(tokens) @ weight``."""
+
+    tables: OneHotTables
+
+    def sites(self, file: FileFacts, wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+        """Yield such products."""
+        products = (node for node in file.nodes(ast.BinOp) if isinstance(node.op, ast.MatMult))
+        calls = (node for node in file.nodes(ast.Call) if last_name(node.func) in _MATRIX_PRODUCTS)
+        for product in (*products, *calls):
+            if wanted(product) and self.tables.reads_rows(file, product):
+                yield product
+
+
 def _makes_column(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr="unsqueeze")):
@@ -128,3 +191,9 @@ def picks_by_table(site: Site, whole: cst.CSTNode, dim: int) -> bool:
     """Return whether a sum over a dimension takes one value of each row, by a table that was made before."""
     twin = site.expression(whole)
     return twin is not None and site.fact(OneHotTables).picks(site.file, twin, dim)
+
+
+def reads_rows(site: Site) -> bool:
+    """Return whether a site is a product that only reads rows of a matrix."""
+    twin = site.twin
+    return isinstance(twin, (ast.BinOp, ast.Call)) and site.fact(OneHotTables).reads_rows(site.file, twin)

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from torchlint import cst
-from torchlint.rule import Call, Change, Example, Fix, Frequency, Input, Kind, Level, Method, Report, Rule, Site
+from torchlint.rule import Call, Change, Example, Fix, Found, Frequency, Input, Kind, Level, Method, Report, Rule, Site
 from torchlint.rule.build import call_of, expression
 
-from ._one_hot_selection import handed_on, picks_by_table
+from ._one_hot_selection import ONE_HOT, RowProducts, handed_on, picks_by_table, reads_rows
 
-_ONE_HOT = "torch.nn.functional.one_hot"
 _CASTS = frozenset({"float", "to", "type_as", "type", "double", "half", "bool", "detach"})
 _LOSSLESS = frozenset({"float", "detach"})
 
@@ -22,6 +21,10 @@ _PICKED = (
 _EMBEDDED = (
     "a linear layer multiplies its weights with a table of zeros and ones; `F.embedding(index, weight.T) + bias` or "
     "`nn.Embedding` reads the rows that are asked for"
+)
+_ROWS = (
+    "a matrix is multiplied with a table of zeros and ones only to read rows of it; `F.embedding(index, weight)` reads "
+    "the rows that are asked for"
 )
 _ASSUMES = "the values are float32 with one row for each index"
 
@@ -58,7 +61,8 @@ class OneHotSelection(Rule):
 
     ## What it does
     Finds products of values with `F.one_hot(...)` that are summed over the dimension of the table, in hot code, and
-    linear layers whose whole input is such a table. Rows of a unit matrix (`torch.eye(n)[index]`) and zeros into which
+    linear layers whose whole input is such a table, and matrix products with a table on the left
+    (`F.one_hot(tokens, n).to(weight) @ weight`). Rows of a unit matrix (`torch.eye(n)[index]`) and zeros into which
     ones are scattered (`table.scatter_(1, index.unsqueeze(1), 1)`) are such tables, too, where they are multiplied.
 
     ## Why is this slow
@@ -94,7 +98,7 @@ class OneHotSelection(Rule):
     code = "TL607"
     name = "one-hot-selection"
     summary = "one value of each row is selected by a product with a one-hot tensor"
-    trigger = Call("torch.sum", _ONE_HOT) | Method("sum")
+    trigger = Call("torch.sum", ONE_HOT) | Method("sum") | Found(RowProducts)
     least = Frequency.UPDATE
     fixable = True
     may_change: ClassVar[tuple[Change, ...]] = (Change.NONFINITE,)
@@ -114,9 +118,12 @@ class OneHotSelection(Rule):
     def check(self, site: Site) -> Iterator[Report]:
         """Report a summed product with a one-hot table, and a linear layer on one."""
         call = site.node
+        if reads_rows(site):
+            yield Report(call, _ROWS, level=Level.NOTE)
+            return
         if not isinstance(call, cst.Call) or not site.calls.is_plain(call) or site.compiling.inside():
             return
-        if site.names.of(call.func) == _ONE_HOT:
+        if site.names.of(call.func) == ONE_HOT:
             layer = _layer(site, call)
             if layer is not None:
                 yield Report(layer, _EMBEDDED, level=Level.NOTE)
@@ -175,7 +182,7 @@ def _is_table(site: Site, node: cst.BaseExpression) -> bool:
 def _made(site: Site, node: cst.BaseExpression) -> cst.Call | None:
     """The call that makes a table on the spot."""
     inner = _bare(node)
-    return inner if isinstance(inner, cst.Call) and site.names.of(inner.func) == _ONE_HOT else None
+    return inner if isinstance(inner, cst.Call) and site.names.of(inner.func) == ONE_HOT else None
 
 
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
