@@ -119,7 +119,7 @@ class OneHotSelection(Rule):
         """Report a summed product with a one-hot table, and a linear layer on one."""
         call = site.node
         if reads_rows(site):
-            yield Report(call, _ROWS, level=Level.NOTE)
+            yield Report(call, _ROWS, figure="none", level=Level.NOTE)
             return
         if not isinstance(call, cst.Call) or not site.calls.is_plain(call) or site.compiling.inside():
             return
