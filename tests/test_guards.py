@@ -71,6 +71,7 @@ BODIES = {
         "y = self.kept.get(k)\nif y is None:\ny = {}\nself.kept[k] = y",
         "if self.max_len is None or n > self.max_len:\nself.max_len = n\n{}",
         "if n > self.max_len or k != self.base:\nself.max_len = n\nself.base = k\n{}",
+        "if n > self.max_len:\nself.max_len = max(2 * n, 16)\n{}",
         "if n > self.size or self.table is None or self.table.dtype != k:\nself.table = {}\nself.size = n",
         "if self.next_save_step == state.global_step or state.global_step == 0:\n{}",
         "if state_steps[0] == 0:\n{}",

@@ -199,11 +199,27 @@ def _notes_change(branch: Sequence[ast.stmt], part: ast.expr) -> bool:
 def _grows_to(block: Iterable[ast.stmt], size: ast.expr, kept: ast.Attribute, facts: FileFacts) -> bool:
     """Whether statements store a size in the attribute that holds the greatest one, or a method of the class does."""
     for node in (node for stmt in block for node in walk(stmt)):
-        if isinstance(node, ast.Assign) and alike(node.value, size) and among(kept, node.targets):
+        if isinstance(node, ast.Assign) and _is_at_least(node.value, size) and among(kept, node.targets):
             return True
         if isinstance(node, ast.Call) and among(size, _stored_by(node, kept.attr, facts)):
             return True
     return False
+
+
+def _is_at_least(value: ast.expr, size: ast.expr) -> bool:
+    """Whether a number is a size or a greater one: ``n``, ``2 * n``, ``max(2 * n, 16)``."""
+    match value:
+        case ast.Call(func=ast.Name(id="max"), args=parts):
+            return any(_is_at_least(part, size) for part in parts)
+        case ast.BinOp(op=ast.Mult() | ast.Add(), left=left, right=right):
+            sides = (left, right), (right, left)
+            return any(_is_natural(times) and _is_at_least(part, size) for times, part in sides)
+    return alike(value, size)
+
+
+def _is_natural(node: ast.expr) -> bool:
+    """Whether an expression is a literal whole number above zero."""
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value > 0
 
 
 def _stored_by(call: ast.Call, attribute: str, facts: FileFacts) -> Iterator[ast.expr | None]:
