@@ -14,7 +14,7 @@ from ._importing import cuda_before, threads_set_before, torch_before
 _THREADS = re.compile(r"(OMP|MKL)_(NUM_THREADS|DYNAMIC|PROC_BIND|PLACES|WAIT_POLICY)$|KMP_(?!DUPLICATE_LIB_OK$)\w+$")
 _ALLOCATOR = frozenset({"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"})
 # Processes that are started get the new environment; which of them load torch again is not known.
-_CHILDREN = ("Process", "ProcessPool", "subprocess", "spawn", "ray.init", "Popen")
+_CHILDREN = ("Process", "ProcessPool", "subprocess", "spawn", "ray.init", "Popen", "os.system", "os.popen", "os.exec")
 
 _SOURCE = """\
 import os
