@@ -279,6 +279,28 @@ def test_a_logger_is_in_use_unless_all_defaults_leave_it_off(default: str, test:
 
 
 @pytest.mark.parametrize(
+    ("declared", "held"),
+    [
+        ("", False),
+        ("parser.add_argument('--algo', default='a', choices=['a', 'b'])", True),
+        ("parser.add_argument('--algo', default='c', choices=['a', 'b'])", False),
+        ("parser.add_argument('--algo', choices=['a', 'b'])\nargs.algo = 'c'", False),
+        ("parser.add_argument('--algo', choices=['a', 'b'])\nargs.algo = pick()", False),
+        ("parser.add_argument('--algo', choices=['a', 'b'])\nmake(algo=args.algo)", True),
+        ("parser.add_argument('--algo', choices=['a', 'b'])\nsettings = {'algo': 'c'}", False),
+        ("parser.add_argument('--algo', choices=['a', 'b'], nargs='+')", False),
+        ("parser.add_argument('--algo', choices=find())", False),
+        ("parser.add_argument('--algo')", False),
+        ("parser.add_argument('--algo', choices=['a', 'b'])\nparser.set_defaults(**read())", False),
+    ],
+)
+@pytest.mark.parametrize("test", ["self.algo == 'c'", "config['algo'] in ('c', 'd')", "k and args.algo == 'c'"])
+def test_a_value_that_no_choice_of_an_option_is_leads_nowhere(declared: str, held: bool, test: str) -> None:
+    found = _guarded(METHOD.format(body=f"if {test}:\n            {{}}") + f"{declared}\n")
+    assert (_names(found) == {"option that no call sets"}) is held
+
+
+@pytest.mark.parametrize(
     ("default", "hot"),
     [
         ("", False),

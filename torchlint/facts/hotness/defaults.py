@@ -12,6 +12,7 @@ from torchlint.facts.code.model import Bind, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
 from torchlint.facts.code.tree import conjuncts
+from torchlint.facts.hotness.offering import Offering
 from torchlint.late import dataclass
 from torchlint.models import Word
 
@@ -32,6 +33,10 @@ class SettingDefaults(Fact):
     _off: dict[str, bool] = field(default_factory=dict)
     _on: dict[str, bool] = field(default_factory=dict)
     _short: dict[tuple[FileFacts, str], bool] = field(default_factory=dict)
+    _offering: Offering = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._offering = Offering(self.project)
 
     def off(self, name: str) -> bool:
         """Return whether a default of a setting is known, and all known ones are false, zero, empty or ``None``."""
@@ -52,8 +57,11 @@ class SettingDefaults(Fact):
     def unset(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Return whether a test is true only with an optional setting that is off wherever it has a default.
 
-        ``block`` of ``block = options.get("block", 0)``, where the command line has a default of 0, too.
+        ``block`` of ``block = options.get("block", 0)``, where the command line has a default of 0, too. Or only with a
+        value that no choice of an option is.
         """
+        if self._offering.never(facts, test, truth):
+            return True
         flags = (part for part, way in conjuncts(test, truth) if way and isinstance(part, ast.Name))
         return any(self._is_off(facts, flag) for flag in flags)
 

@@ -114,7 +114,7 @@ class ParsedOptions:
         for facts, call in _calls(files, b"add_argument", b"DEFINE_", b"set_defaults", b"setattr"):
             for name in _named(call):
                 declared.setdefault(name, []).append((facts, call))
-        if not declared or self._are_set_by_text(files):
+        if not declared or set_by_text(files):
             return Declared({}, complete=False)
         return Declared(declared, "" not in declared and not self._are_declared_elsewhere(files))
 
@@ -130,29 +130,6 @@ class ParsedOptions:
                     return True
             if keyword(call, "parents") is not None and last_name(call.func) == "ArgumentParser":
                 return True
-        return False
-
-    def _are_set_by_text(self, files: Iterable[FileFacts]) -> bool:
-        """Whether some code sets defaults or attributes by texts: ``parser.set_defaults(**config)``, ``setattr``."""
-        for facts, call in _calls(
-            files, b"set_defaults", b"setattr", b"__dict__", b"vars(", b"parse_args", b"parse_known"
-        ):
-            match call:
-                case ast.Call(func=ast.Attribute(attr="set_defaults")) if any(w.arg is None for w in call.keywords):
-                    return True
-                case ast.Call(func=ast.Attribute(attr="parse_args" | "parse_known_args")) if (
-                    len(call.args) > 1 or keyword(call, "namespace") is not None
-                ):
-                    return True
-                case ast.Call(func=ast.Name(id="setattr"), args=[owner, name, _]) if not isinstance(name, ast.Constant):
-                    if not (isinstance(owner, ast.Name) and owner.id == facts.scope_of(call).function.self_name):
-                        return True
-                case ast.Call(
-                    func=ast.Attribute(
-                        value=ast.Attribute(attr="__dict__") | ast.Call(func=ast.Name(id="vars")), attr="update"
-                    )
-                ):
-                    return True
         return False
 
     def _option(self, facts: FileFacts, call: ast.Call, name: str) -> Value | None:
@@ -188,6 +165,30 @@ class ParsedOptions:
         return kind if agrees else UNKNOWN
 
 
+def set_by_text(files: Iterable[FileFacts]) -> bool:
+    """Return whether some code sets defaults or attributes by texts: ``parser.set_defaults(**config)``, ``setattr``."""
+    for facts, call in _calls(
+        files, b"set_defaults", b"setattr", b"__dict__", b"vars(", b"parse_args", b"parse_known"
+    ):
+        match call:
+            case ast.Call(func=ast.Attribute(attr="set_defaults")) if any(w.arg is None for w in call.keywords):
+                return True
+            case ast.Call(func=ast.Attribute(attr="parse_args" | "parse_known_args")) if (
+                len(call.args) > 1 or keyword(call, "namespace") is not None
+            ):
+                return True
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, name, _]) if not isinstance(name, ast.Constant):
+                if not (isinstance(owner, ast.Name) and owner.id == facts.scope_of(call).function.self_name):
+                    return True
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Attribute(attr="__dict__") | ast.Call(func=ast.Name(id="vars")), attr="update"
+                )
+            ):
+                return True
+    return False
+
+
 def _calls(files: Iterable[FileFacts], *words: bytes) -> Iterator[tuple[FileFacts, ast.Call]]:
     """Yield the calls in the files whose text holds one of some words."""
     for facts in files:
@@ -203,7 +204,7 @@ def _named(call: ast.Call) -> Iterator[str]:
         case ast.Call(func=ast.Attribute(attr="set_defaults"), keywords=words):
             yield from (word.arg for word in words if word.arg is not None)
         case _ if last_name(call.func) == "add_argument" or last_name(call.func) in _DEFINING:
-            yield _destination(call)
+            yield destination(call)
 
 
 def _plain(value: Value) -> Value:
@@ -221,8 +222,8 @@ def _is_flag(call: ast.Call) -> bool:
     )
 
 
-def _destination(call: ast.Call) -> str:
-    """The attribute that an option becomes, empty where that is not seen."""
+def destination(call: ast.Call) -> str:
+    """Return the attribute that an option becomes, empty where that is not seen."""
     named = keyword(call, "dest")
     if named is not None:
         return named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else ""
