@@ -112,7 +112,7 @@ class Offering:
         ]
 
     def _refuses(self, stmt: ast.stmt, name: str, value: object) -> bool:
-        """Whether a statement raises where an option has a value: the last arm of ``if algo == "sac": ... else: ...``."""
+        """Whether a statement raises where an option has a value: the last arm of ``if algo == "sac":``."""
         while isinstance(stmt, ast.If):
             test = stmt.test
             if not isinstance(test, ast.Compare) or len(test.ops) != 1 or _read(test.left) != name:

@@ -167,9 +167,7 @@ class ParsedOptions:
 
 def set_by_text(files: Iterable[FileFacts]) -> bool:
     """Return whether some code sets defaults or attributes by texts: ``parser.set_defaults(**config)``, ``setattr``."""
-    for facts, call in _calls(
-        files, b"set_defaults", b"setattr", b"__dict__", b"vars(", b"parse_args", b"parse_known"
-    ):
+    for facts, call in _calls(files, b"set_defaults", b"setattr", b"__dict__", b"vars(", b"parse_args", b"parse_known"):
         match call:
             case ast.Call(func=ast.Attribute(attr="set_defaults")) if any(w.arg is None for w in call.keywords):
                 return True
