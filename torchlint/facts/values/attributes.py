@@ -21,7 +21,7 @@ from torchlint.facts.values.contents import Contents
 from torchlint.facts.values.data_fields import DataFields
 from torchlint.facts.values.generated import encoded
 from torchlint.facts.values.graph_fields import GraphFields
-from torchlint.facts.values.join import HOST, TENSOR, contents, dict_of, join, list_of, summed, tuple_of
+from torchlint.facts.values.join import HOST, INT, TENSOR, contents, dict_of, join, list_of, summed, tuple_of
 from torchlint.facts.values.meetings import Meetings
 from torchlint.facts.values.narrowed import Narrowed
 from torchlint.facts.values.signatures import table
@@ -103,8 +103,21 @@ class Attributes:
             return self.ask.attribute(source.name, attr)
         return UNKNOWN
 
-    def saved(self, facts: FileFacts, node: ast.Attribute) -> Value:
-        """Return what ``ctx.saved_tensors`` holds in a method: what another method of the class saved for backward."""
+    def of_unknown(self, facts: FileFacts, node: ast.Attribute) -> Value:
+        """Return what an attribute of an object of unknown origin is by its name alone, a guess."""
+        named = table()["outputs"]
+        if node.attr in named["attributes"]:
+            return self.ask.guess(TENSOR)
+        if node.attr in named["layers"]:
+            return self.ask.guess(list_of(TENSOR))
+        if node.attr in named["sizes"]:
+            return self.ask.guess(INT)
+        if node.attr == "shape":
+            return self.ask.guess(Value(Kind.SIZE, items=(INT,)))
+        return self._saved(facts, node) if node.attr == "saved_tensors" else UNKNOWN
+
+    def _saved(self, facts: FileFacts, node: ast.Attribute) -> Value:
+        """What ``ctx.saved_tensors`` holds in a method: what another method of the class saved for backward."""
         owner = facts.scope_of(node).owner
         calls = [call for method in methods(owner) for call in method.calls] if owner is not None else []
         saving = [call for call in calls if getattr(call.func, "attr", "") == "save_for_backward"]

@@ -13,7 +13,7 @@ from torchlint.facts.code.nesting import OUTSIDE
 from torchlint.facts.code.tree import conjuncts, walk
 from torchlint.facts.values.asking import Ask
 from torchlint.facts.values.join import join
-from torchlint.facts.values.tested import arms, is_same, left_before
+from torchlint.facts.values.tested import arms, is_same, left_before, said
 from torchlint.late import dataclass
 from torchlint.rule import UNKNOWN, Kind, Value
 
@@ -33,7 +33,7 @@ class Narrowed:
     def of(self, facts: FileFacts, node: ast.Name | ast.Attribute, value: Value | None) -> Value | None:
         """Return the value of an expression, which is known by all but these tests, as far as they allow it.
 
-        A name of which nothing else is known is an object of the classes that a test asks for.
+        A name of which nothing else is known is an object of the classes that a test asks for, or a number of its type.
         """
         if value is None:
             return None
@@ -46,6 +46,9 @@ class Narrowed:
             return value  # an attribute of another object may be set by then
         text, function = dotted(node), facts.scope_of(node).function
         for test, truth in _before(facts, node) if text in self._texts(function) else ():
+            plain = said(self.ask.project, facts, test, node) if truth and isinstance(node, ast.Name) else None
+            if plain is not None and value == UNKNOWN:
+                return plain
             classes = self._asked(facts, test, text) if truth else ()
             if classes and self._is_same(facts, test, base, node):
                 value = self._within(value, classes) if told or not self._is_given(facts, base) else value

@@ -42,7 +42,7 @@ from torchlint.facts.values.join import (
     picked,
     tuple_of,
 )
-from torchlint.facts.values.ranks import broadcast, rank_of_sizes, rank_without
+from torchlint.facts.values.ranks import broadcast, nested, rank_of_sizes, rank_without
 from torchlint.facts.values.signatures import (
     Of,
     device_of,
@@ -296,7 +296,7 @@ def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
     if name in ("size", "stride"):
         return INT if call.args else SIZE
     if name == "new":
-        return fresh(replace(source, rank=None))
+        return fresh(replace(source, rank=_rank_of_new(call, of)))
     rule = _method_rules().get(name)
     if rule == "tolist":
         if not source.has_axes:
@@ -315,6 +315,14 @@ def tensor_method(name: str, source: Value, call: ast.Call, of: Of) -> Value:
         return new_like(source, None if starred(call) else rank_of_sizes(sizes, of), call, of)
     operation = rules("operations").get(name.rstrip("_") if not name.startswith("_") else name)
     return (operate(operation, name, source, call, call.args, of) if operation else None) or UNKNOWN
+
+
+def _rank_of_new(call: ast.Call, of: Of) -> int | None:
+    """The rank of ``x.new(n)``, of so many elements, and of ``x.new([a, b])``, of these."""
+    if starred(call) or not call.args:
+        return None
+    first = of(call.args[0])
+    return nested(first) if first.kind in (Kind.LIST, Kind.TUPLE) else rank_of_sizes(call.args, of)
 
 
 def _method_rules() -> dict[str, str]:

@@ -49,9 +49,9 @@ def within_test(project: Project, facts: FileFacts, node: ast.Name, value: Value
     if value.kind not in _OTHERS:
         return value
     for test, truth in arms(facts, node):
-        said = _said(project, facts, test, node) if truth else None
-        if said is not None and said.kind is not value.kind:
-            return said
+        found = said(project, facts, test, node) if truth else None
+        if found is not None and found.kind is not value.kind:
+            return found
         if truth and not value.known and _asks_for_tensor(project, facts, test, node, alone=True):
             return TENSOR
         if truth and not value.known and _asks_for_sequence(project, facts, test, node):
@@ -260,11 +260,14 @@ def is_same(project: Project, facts: FileFacts, one: ast.Name, other: ast.Name) 
     return set(project.reaching(facts, one).bindings) == set(project.reaching(facts, other).bindings)
 
 
-def _said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> Value | None:
-    """The number, text or array that a test says a name is; ``None`` for another test, or one of another binding."""
+def said(project: Project, facts: FileFacts, test: ast.expr, node: ast.Name) -> Value | None:
+    """Return the number, text or array that a test says a name is, as long as nothing binds the name between.
+
+    ``None`` for another test.
+    """
     asked = _asked(project, facts, test)
     if asked is None or asked.negated or asked.name.id != node.id or len(asked.types) != 1:
         return None
-    said = _TYPES.get(asked.types[0])
-    plain = said is not None and said.kind in (Kind.NUMBER, Kind.STRING, Kind.NDARRAY)
-    return said if plain and is_same(project, facts, asked.name, node) else None
+    found = _TYPES.get(asked.types[0])
+    plain = found is not None and found.kind in (Kind.NUMBER, Kind.STRING, Kind.NDARRAY)
+    return found if plain and is_same(project, facts, asked.name, node) else None

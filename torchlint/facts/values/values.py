@@ -481,14 +481,7 @@ class Values(Fact):
             return None
         result = self._attributes.of(source, node.attr)
         if result == UNKNOWN and source == UNKNOWN:
-            if node.attr in table()["outputs"]["attributes"]:
-                return self._ask.guess(TENSOR)
-            if node.attr in table()["outputs"]["layers"]:
-                return self._ask.guess(list_of(TENSOR))
-            if node.attr == "shape":
-                return self._ask.guess(Value(Kind.SIZE, items=(INT,)))
-            if node.attr == "saved_tensors":
-                return self._attributes.saved(facts, node)
+            result = self._attributes.of_unknown(facts, node)
         return operators.by_name(node.attr) if result == UNKNOWN else result
 
     def _envs_return_arrays(self) -> bool:
