@@ -171,9 +171,9 @@ def _given(facts: FileFacts, name: str) -> Iterator[ast.expr | None]:
             for key, value in zip(node.keys, node.values, strict=True)
             if isinstance(key, ast.Constant) and key.value == name
         )
-    for node in facts.nodes(ast.Assign):
-        keys = (target.slice for target in node.targets if isinstance(target, ast.Subscript))
-        yield from (node.value for key in keys if isinstance(key, ast.Constant) and key.value == name)
+    for stmt in facts.nodes(ast.Assign):
+        keys = (target.slice for target in stmt.targets if isinstance(target, ast.Subscript))
+        yield from (stmt.value for key in keys if isinstance(key, ast.Constant) and key.value == name)
 
 
 def _before_loops(facts: FileFacts) -> Iterator[ast.If]:

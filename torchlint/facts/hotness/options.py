@@ -88,6 +88,8 @@ class Options:
 
     def _is_never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         match test:
+            case ast.Constant(value=value):  # ``if penalty != 1.0 and False:``
+                return bool(value) is not truth
             case ast.Name() | ast.Attribute():
                 found = self.literals(facts, test)
                 return found is not None and all(bool(value) is not truth for value in found)
