@@ -58,7 +58,7 @@ class RowReads(Fact):
                 case ast.Subscript(value=inner, slice=index) if _is_fixed(index) or self._is_part(facts, index):
                     node = inner
                 case ast.Compare(left=left, comparators=[right]) | ast.BinOp(left=left, right=right):
-                    if not isinstance(right, (ast.Constant, ast.Attribute)) or self._is_tensor(facts, right):
+                    if not self._is_the_same(facts, right) or self._is_tensor(facts, right):
                         return
                     node = left
                 case ast.Name() if (value := self.project.reaching(facts, node).value) is not None:
@@ -66,6 +66,12 @@ class RowReads(Fact):
                 case _:
                     return
             yield node
+
+    def _is_the_same(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether an expression has one value in all rounds: a literal, an attribute, a name that is a parameter."""
+        if isinstance(node, ast.Name):
+            return self.project.reaching(facts, node).parameter is not None
+        return isinstance(node, (ast.Constant, ast.Attribute))
 
     def _is_part(self, facts: FileFacts, index: ast.expr) -> bool:
         """Whether an index takes a stretch whose ends the host knows: ``row[start:]``."""

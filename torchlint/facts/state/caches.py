@@ -13,6 +13,8 @@ from torchlint.facts.code.tree import conjuncts, is_false, is_none, parts_of, su
 from torchlint.models import Word
 
 _LIMIT = Word("greatest size")
+# What makes a key of all elements of its argument.
+_CONTENTS = frozenset({"hash", "tobytes"})
 
 
 def renews(branch: Sequence[ast.stmt], test: ast.expr, facts: FileFacts) -> bool:
@@ -110,13 +112,25 @@ def kept_already(block: Sequence[ast.stmt], facts: FileFacts) -> list[tuple[int,
         for place, stmt in enumerate(block)
         if isinstance(stmt, ast.If) and isinstance(stmt.body[-1], (ast.Return, ast.Continue))
         for kept in _missing_from(ast.UnaryOp(ast.Not(), stmt.test))
-        if _outlives(kept, facts)
+        if _outlives(kept, facts) and not _is_of_contents(stmt.test, facts)
     ]
     if not asked:
         return []
     filled = [(last, kept) for last, stmt in enumerate(block) for kept in _filled(stmt)]
     ends = ((place, max((last for last, each in filled if alike(each, kept)), default=None)) for place, kept in asked)
     return [(place, last) for place, last in ends if last is not None]
+
+
+def _is_of_contents(test: ast.expr, facts: FileFacts) -> bool:
+    """Whether a key is made of all that an input holds: ``hash(tuple(ids)) in self.answers`` misses each new input."""
+    for key in (part.left for part in walk(test) if isinstance(part, ast.Compare)):
+        values: Iterable[ast.expr | None] = (key,)
+        if isinstance(key, ast.Name):
+            values = (binding.value for binding in facts.scope_of(test).function.bindings.get(key.id, ()))
+        made = [part for value in values if value is not None for part in walk(value)]
+        if any(isinstance(part, ast.Call) and last_name(part.func) in _CONTENTS for part in made):
+            return True
+    return False
 
 
 def _missing_from(test: ast.expr) -> Iterator[ast.expr]:
