@@ -259,7 +259,8 @@ def _reads_each(site: Site, call: cst.Call, name: str) -> bool:
     held = value.element
     while held.kind is Kind.LIST:
         held = held.element
-    return held.kind is Kind.TENSOR and not held.rank and held.device is not Device.CPU  # of one element, or it raises
+    # Tensors without or with one dimension are of one element, or it raises.
+    return held.kind is Kind.TENSOR and held.rank in (None, 0, 1) and held.device is not Device.CPU
 
 
 def _figure(case: _Case) -> str | tuple[str, ...]:

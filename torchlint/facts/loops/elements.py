@@ -48,10 +48,12 @@ class Elements(Fact):
     def of(self, facts: FileFacts, node: ast.expr) -> Value | None:
         """Return the tensor whose element an expression is in each round of a loop, ``None`` for other expressions.
 
-        ``v`` of ``for v in t``, also through ``unbind``, ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` where a
-        loop counts ``i`` and does not make ``t``.
+        ``v`` of ``for v in t``, also through ``unbind``, ``zip``, ``enumerate`` and ``reversed``, and ``t[i]`` or
+        ``t[0, i]`` where a loop counts ``i`` and does not make ``t``.
         """
         value = self.collection(facts, node)
+        if value is None and isinstance(node, ast.Subscript) and (index := _behind_numbers(node)) is not None:
+            value = self.values.of(facts, node.value) if self.counted(facts, node.value, index) else None
         return value if value is not None and value.kind is Kind.TENSOR else None
 
     def collection(self, facts: FileFacts, node: ast.AST) -> Value | None:
@@ -418,6 +420,13 @@ def column_of(node: ast.Subscript) -> ast.expr | None:
     """Return the index behind the axes that a subscript leaves whole, ``t`` of ``x[:, t]``; none where it has none."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
     rest = list(dropwhile(_is_whole, parts))
+    return rest[0] if rest and len(rest) < len(parts) else None
+
+
+def _behind_numbers(node: ast.Subscript) -> ast.expr | None:
+    """The index behind those that are written out, ``i`` of ``x[0, i]``; none where it has none."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    rest = [part for part in parts if not isinstance(part, ast.Constant) or part.value is ...]
     return rest[0] if rest and len(rest) < len(parts) else None
 
 
