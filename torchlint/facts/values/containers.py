@@ -21,6 +21,8 @@ GIVING = frozenset({"values", "items", "get", "pop"})
 """The methods of a dict that give what it holds."""
 ANY_MODULE = Value(Kind.MODULE, name="torch.nn.Module", derived=True)
 """A module of a class that is not known."""
+# Longer tuples are lists here: their elements are asked for together.
+_MOST_PARTS = 8
 
 _OF_PYTHON: Mapping[Kind, type] = {
     Kind.DICT: dict,
@@ -64,6 +66,8 @@ def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
     if name in ("list", "sorted", "reversed", "tuple", "iter", "set", "deque"):
         if not call.args:
             return Value(Kind.LIST)
+        if name == "tuple" and (count := _rounds(call.args[0])):
+            return tuple_of(*[element_of(first)] * count)
         return _as_list(first)
     if name == "filter" and len(call.args) > 1:
         return list_of(element_of(of(call.args[1])))
@@ -80,6 +84,18 @@ def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
         element = element_of(first)
         return element if element.kind in (Kind.NUMBER, Kind.SCALAR, Kind.TENSOR) else UNKNOWN
     return None
+
+
+def _rounds(node: ast.expr) -> int:
+    """How many elements ``[f(i) for i in range(3)]`` has, zero where that is not written out or where they are many."""
+    match node:
+        case ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[])]) | ast.GeneratorExp(
+            generators=[ast.comprehension(iter=over, ifs=[])]
+        ):
+            match over:
+                case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(count))]) if count <= _MOST_PARTS:
+                    return max(count, 0)
+    return 0
 
 
 def _as_list(source: Value) -> Value:
