@@ -16,10 +16,12 @@ from torchlint.facts.code.receiver import Receiver
 from torchlint.facts.code.tree import forms_of, names_in
 from torchlint.facts.hotness.coldness import cold_file
 from torchlint.facts.hotness.receivers import Receivers
-from torchlint.late import dataclass
+from torchlint.late import dataclass, regex
 
 _PACKAGE = "__init__.py"
 _BINDING = frozenset({"functools.partial", "types.MethodType"})
+_TARGET = b"_target_"
+_DOTTED = regex(r"\w+(\.\w+)+$")
 _PLAIN = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module"})
 _RUNNING = frozenset({"forward", "__call__", "apply"})
 _PARTS = (b"children(", b"modules(", b"._modules", b'"_modules', b"'_modules", b"__dict__", b"Sequential)")
@@ -36,6 +38,7 @@ def forwards(project: Project, graph: CallGraph) -> Iterator[Scope]:
     for facts in project.files.values():
         if not cold_file(facts):
             mentioned.update(filter(project.classes.__contains__, _imported(project, facts)))
+            mentioned.update(filter(project.classes.__contains__, _configured(project, facts)))
     used = set(mentioned)
     for name in mentioned:
         used.update(project.ancestry(name))
@@ -200,6 +203,13 @@ def _imported(project: Project, facts: FileFacts) -> Iterator[str]:
         return (target for _, target in found)
     mentioned = set(names_in(facts.top.node))
     return (target for name, target in found if name in mentioned)
+
+
+def _configured(project: Project, facts: FileFacts) -> Iterator[str]:
+    """Qualified names in texts of a file that configures objects by them: ``_target_: str = "nets.Critic"``."""
+    if _TARGET in facts.source.utf8:
+        texts = (node.value for node in facts.nodes(ast.Constant))
+        yield from (project.canonical(facts, text) for text in texts if isinstance(text, str) and _DOTTED.match(text))
 
 
 def _is_run(receivers: Receivers, method: Scope, cls: str, is_cold: Callable[[Scope], bool]) -> bool:
