@@ -168,7 +168,8 @@ class Queues(Fact):
         """The test that decides whether a list loses its front: a comparison with a limit, or the list itself."""
         for _, parent in facts.climb(node, *OUTSIDE):
             if isinstance(parent, (ast.If, ast.While)):
-                for part in parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]:
+                parts = parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]
+                for part in sorted(parts, key=lambda part: not _counts(part, items)):
                     if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE)):
                         return part if _may_count(part.left, items) else None
                     if isinstance(parent, ast.While) and alike(part, items):
@@ -248,6 +249,14 @@ def _may_count(node: ast.expr, items: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id="len"), args=[counted]):
             return alike(counted, items)
     return True
+
+
+def _counts(test: ast.expr, items: ast.expr) -> bool:
+    """Whether a test asks how many elements a list has: ``len(rows) > 1``; another number may be of anything."""
+    match test:
+        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[counted])):
+            return alike(counted, items)
+    return False
 
 
 def _compared(test: ast.expr) -> ast.Compare | None:
