@@ -432,7 +432,8 @@ class Values(Fact):
             return annotated
         if binding.value is not None and not callers:
             default = self._ask.known(facts, binding.value)
-            if default.kind in (Kind.DEVICE, Kind.DTYPE, Kind.CLASS):
+            names_device = default.kind is Kind.STRING and default.device is not Device.UNKNOWN
+            if names_device or default.kind in (Kind.DEVICE, Kind.DTYPE, Kind.CLASS):
                 return self._ask.guess(default) if default.kind is Kind.CLASS else default
         if known is None and callers:
             return None
