@@ -95,6 +95,7 @@ BODIES = {
         "evaluation_episodes, n = judge.ready()\nif not evaluation_episodes is None:\n{}",
         "eval_reward = judge.ready()\nif eval_reward is None:\nreturn\n<{}",
     ),
+    "longer input than in training": ("if not self.training:\nif n > self.max_len:\n{}",),
     "work that is seldom due": ("score = judge.evaluate_if_necessary(k)\nif score is not None:\n{}",),
     "full list": (
         "if len(self.kept) == n:\n{}\nself.kept.clear()",

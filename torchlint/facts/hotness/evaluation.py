@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.code.model import LOOPS, Scope
+from torchlint.facts.code.model import LOOPS, FileFacts, Scope
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.tree import names_in, walk
+from torchlint.facts.values.tested import arms
 from torchlint.models import Word, last_names
 
 _NAME = Word("evaluation")
 _RETURNS = Word("return to a state")
 _HELD_OUT = Word("held-out data")
 _ENV = Word("environment")
+_LIMIT = Word("greatest size")
 _BEGINS = frozenset(
     {"reset", "reset_all"}
     | {f"{verb}_{what}" for verb in ("begin", "initialize", "new", "reset", "start") for what in ("episode", "game")}
@@ -54,6 +56,23 @@ def _is_reset(node: ast.AST, method: Scope) -> bool:
         ):
             return _ENV.fits(held)
     return False
+
+
+def exceeds_training(test: ast.expr, facts: FileFacts) -> bool:
+    """Return whether a test asks for an input longer than a model learns from, where it does not learn.
+
+    ``if length > self.max_length: ...`` in the branch for ``not self.training``.
+    """
+    match test:
+        case ast.Compare(left=ast.Name(), ops=[ast.Gt()], comparators=[ast.Attribute(attr=kept) as limit]):
+            if _LIMIT.fits(kept) and facts.is_own(limit):
+                return any(not truth and _is_training(part, facts) for part, truth in arms(facts, test))
+    return False
+
+
+def _is_training(node: ast.expr, facts: FileFacts) -> bool:
+    """Whether an expression is the mode of the own module: ``self.training``."""
+    return isinstance(node, ast.Attribute) and node.attr == "training" and facts.is_own(node)
 
 
 def goes_back(scope: Scope) -> bool:

@@ -58,7 +58,7 @@ from torchlint.facts.hotness.conditions import (
 )
 from torchlint.facts.hotness.defaults import SettingDefaults
 from torchlint.facts.hotness.emptiness import refills
-from torchlint.facts.hotness.evaluation import begins_episode, evaluates, resets_its_environment
+from torchlint.facts.hotness.evaluation import begins_episode, evaluates, exceeds_training, resets_its_environment
 from torchlint.facts.hotness.intervals import (
     answered,
     is_between_intervals,
@@ -201,7 +201,11 @@ EMPTY_DATA = Guard("branch for empty data", _ONCE, "a branch for data without el
 OTHER_COMMAND = Guard("branch for another command", _EPISODE, "a command other than the one that steps")
 ERROR = Guard("branch for an error", _ONCE, "`except`, and what `raise` and `assert` are given")
 CONSTANT = Guard("test of a constant", _ONCE, "a test of what is always the same literal")
-UNSET_OPTION = Guard("option that no call sets", _ONCE, "a parameter or attribute that no call gives such a value")
+UNSET_OPTION = Guard(
+    "option that no call sets",
+    _ONCE,
+    "a parameter or attribute that no call gives such a value, or an option that has no such choice",
+)
 LOGGER_OFF = Guard("logger that is off", _ONCE, "a flag for a logger, `use_wandb`, that is off by default")
 CLEARED_FLAG = Guard("flag that its branch clears", _EPISODE, "a flag that the branch sets to false")
 SET_FLAG = Guard("flag that its branch sets", None, "a flag that the branch sets, so it is made once")
@@ -265,6 +269,12 @@ GUARDS = (
         _EPISODE,
         "a test for results of an evaluation, which are there only after one",
         tests=(_when(is_evaluated), _unless(lacks_evaluation)),
+    ),
+    Guard(
+        "longer input than in training",
+        _ONCE,
+        "an input longer than a model learns from, where it does not learn",
+        tests=(Test(exceeds_training),),
     ),
     Guard("full buffer", _EPISODE, "a method that returns whether a buffer is full", tests=(Test(is_full),)),
     Guard("batch of equal numbers", _EPISODE, "a batch with nothing to learn from", tests=(_when(is_uniform),)),
