@@ -74,6 +74,7 @@ WAYS = {
 # What names nothing.
 MENTIONS = {
     "nothing": "",
+    "a flag that is called like a builtin": "def other(eval=False):\n    return 0 if eval else 1\nother()",
     "a list of exports": "__all__ = ['Left']",
     "a docstring": "def other():\n    'As Left does.'",
     "a text that it reads from its options": "import sys\ngetattr(sys, 'argv')",
@@ -168,6 +169,19 @@ def test_packages_that_export_nothing_are_there_for_the_programs_that_import_the
         assert "pkg.rest.Left" not in _dead({**texts, "pkg/__init__.py": exported}, distributed=True, packages=("pkg",))
     own = {**texts, "scripts/run.py": "def main():\n    print(1)\n\nmain()\n"}
     assert "pkg.rest.Left" not in _dead(own, distributed=True, packages=("pkg",))
+
+
+def test_a_package_whose_files_import_each_other_without_its_name_is_a_folder_of_scripts() -> None:
+    program = "from core.nets import Used\n\nif __name__ == '__main__':\n    print(Used())\n"
+    inits = {"pkg/__init__.py": "", "pkg/core/__init__.py": "print(1)\n"}
+    texts = {**inits, "pkg/core/nets.py": NETS, "pkg/run.py": program}
+    found = _dead(texts, distributed=True, packages=("pkg",))
+    assert {name.rpartition(".")[2] for name in found} == {"Left", "forward"}
+    assert all("Left" in name for name in found)
+    named = {**texts, "pkg/run.py": program.replace("from core", "from pkg.core")}
+    assert not _dead(named, distributed=True, packages=("pkg",))
+    relative = {**texts, "pkg/run.py": program.replace("from core", "from .core")}
+    assert not _dead(relative, distributed=True, packages=("pkg",))
 
 
 MODELS = """

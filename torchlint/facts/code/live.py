@@ -139,12 +139,31 @@ class Live(Fact):
         return packaged.union(beside) if self._exports(packaged, programs) else frozenset(beside) - packaged
 
     def _exports(self, packaged: frozenset[FileFacts], programs: Iterable[Node]) -> bool:
-        """Whether packages offer something to others: an ``__init__`` does something, or no program here uses them."""
+        """Whether packages offer something to others: an ``__init__`` does something, or no program here uses them.
+
+        A folder of scripts that import each other without its name is no package, whatever an ``__init__`` does.
+        """
+        if self._are_scripts(packaged):
+            return False
         inits = [facts for facts in packaged if facts.package]
         if not inits or not all(all(map(_only_says, facts.tree.body)) for facts in inits):
             return True
         begun = _files(programs)
         return packaged.isdisjoint(file for facts in begun - packaged for file in self._imported(facts))
+
+    def _are_scripts(self, packaged: frozenset[FileFacts]) -> bool:
+        """Whether all imports of files in packages leave the name of the package out, so that only scripts inside run.
+
+        ``from agents.ppo import PPO`` in ``pkg/train.py``: an import of ``pkg.agents`` from elsewhere would fail.
+        """
+        names = {package.rpartition("/")[2] for package in self.packages}
+        roots = {
+            dotted.partition(".")[0]
+            for facts in self.project.files.values()
+            for dotted in (*facts.imports, *facts.star_imports)
+            if any(file in packaged for file in self.project.names.meant(facts.path, dotted))
+        }
+        return bool(roots) and roots.isdisjoint(names)
 
     def _unoffered(self, programs: Sequence[Node], offered: frozenset[FileFacts]) -> list[Scope]:
         """The definitions that no program comes to, of files that are not offered to others."""
@@ -297,7 +316,7 @@ class Live(Fact):
                         read.definitions.add(facts.top)
                     else:
                         read.opened.add(module)
-                    if isinstance(node, ast.Name) and node.id == "eval":
+                    if self._evaluates(facts, node):
                         read.methods.add(_EVALUATES)
                 names = {name for each in _names_of(node) for name in (each, *others.get(each, ()))}
                 named = [scope for name in names for scope in bearing.get(name, ())]
@@ -353,13 +372,18 @@ class Live(Fact):
             case ast.Name(id="globals"):
                 taken = facts.parent.get(call)
                 return () if isinstance(taken, ast.Subscript) and isinstance(taken.slice, ast.Constant) else (facts,)
-            case ast.Name(id="eval"):
+            case ast.Name(id="eval") if self._evaluates(facts, node):
                 return (facts,) if isinstance(call, ast.Call) and len(call.args) == 1 else (None,)
             case ast.Name(id=name) if name in _NAMES:
                 return (None,)
             case ast.Attribute(attr=name) if name == "__subclasses__" or name in _NAMES:
                 return (None,)
         return ()
+
+    def _evaluates(self, facts: FileFacts, node: ast.expr) -> bool:
+        """Whether a name is the builtin ``eval``, not a flag of that name: ``if eval: ...``."""
+        named = isinstance(node, ast.Name) and node.id == "eval"
+        return named and self.project.qualified(facts, node) == "builtins.eval"
 
     def _module(self, facts: FileFacts, node: ast.expr) -> Iterable[FileFacts | None]:
         """The module of the project that an expression is, ``None`` if a text names it."""
