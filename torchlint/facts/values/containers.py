@@ -89,8 +89,9 @@ def builtin_call(name: str, call: ast.Call, of: Of) -> Value | None:
 def _rounds(node: ast.expr) -> int:
     """How many elements ``[f(i) for i in range(3)]`` has, zero where that is not written out or where they are many."""
     match node:
-        case ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[])]) | ast.GeneratorExp(
-            generators=[ast.comprehension(iter=over, ifs=[])]
+        case (
+            ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[])])
+            | ast.GeneratorExp(generators=[ast.comprehension(iter=over, ifs=[])])
         ):
             match over:
                 case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(count))]) if count <= _MOST_PARTS:
