@@ -288,6 +288,14 @@ def constants_of(project: Project, name: str) -> Iterator[object]:
                 yield value.value
 
 
+def stored_anywhere(project: Project, name: str) -> Iterator[ast.expr | None]:
+    """Yield what any code sets attributes of a name to, of whatever object; ``None`` for a part of something."""
+    own = (store for cls in project.classes.values() for store in cls.stores.get(name, ()))
+    others = (store for _, _, store in project.outside.get(name, ()))
+    for store in (*own, *others):
+        yield store.binding.value if not store.binding.path else None
+
+
 def methods(cls: Scope) -> Iterator[Scope]:
     """Yield the functions in a class's body."""
     return (inner for inner in cls.inner if inner.kind == "function")

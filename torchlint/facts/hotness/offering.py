@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
+from torchlint.facts.code.callers import stored_anywhere
 from torchlint.facts.code.model import FUNCTIONS, LOOPS, FileFacts
 from torchlint.facts.code.naming import last_name
 from torchlint.facts.code.project import Project
@@ -74,7 +75,7 @@ class Offering:
                 if (literal := constant_of(part)) is None:
                     return None
                 values.add(literal.value)
-        given = [part for each in files for part in _given(each, name)]
+        given = [*stored_anywhere(self.project, name), *(part for each in files for part in _given(each, name))]
         if any(constant_of(part) is None and _read(part) != name for part in given):
             return None
         values.update(literal.value for part in given if (literal := constant_of(part)) is not None)
@@ -156,15 +157,11 @@ def _is_of(call: ast.Call, name: str) -> bool:
 
 
 def _given(facts: FileFacts, name: str) -> Iterator[ast.expr | None]:
-    """What code gives an attribute, a field, a keyword or a key of a name, but as an option of a parser."""
+    """What code gives a field, a keyword or a key of a name, but as an option of a parser."""
     for scope in facts.scopes:
-        stores = scope.stores.get(name, ())
-        yield from (store.binding.value if not store.binding.path else None for store in stores)
         if scope.kind == "class":
             yield from (binding.value for binding in scope.bindings.get(name, ()))
         yield from (word.value for call in scope.calls for word in call.keywords if word.arg == name)
-    for store in facts.outside.get(name, ()):
-        yield store[1].binding.value if not store[1].binding.path else None
     for node in facts.nodes(ast.Dict):
         yield from (
             value
