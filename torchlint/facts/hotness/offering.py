@@ -32,6 +32,7 @@ class Offering:
 
     project: Project
     _known: dict[str, Values | None] = field(default_factory=dict)
+    _listed: frozenset[str] | None = None
 
     def never(self, facts: FileFacts, test: ast.expr, truth: bool) -> bool:
         """Return whether a test has a truth value for none of the values that its options may have."""
@@ -50,6 +51,14 @@ class Offering:
         return _read(value) if value is not None and not isinstance(value, ast.Name) else ""
 
     def _allowed(self, name: str) -> Values | None:
+        """All values of an option that has ``choices``, ``None`` where it has none or may have others."""
+        if self._listed is None:
+            files = (facts for facts in self.project.files.values() if b"add_argument" in facts.source.utf8)
+            calls = (call for facts in files for scope in facts.scopes for call in scope.calls)
+            offering = (call for call in calls if last_name(call.func) == "add_argument" and keyword(call, "choices"))
+            self._listed = frozenset(map(destination, offering))
+        if name not in self._listed:
+            return None
         if name not in self._known:
             found = self._offered(name)
             self._known[name] = self._without_refused(name, *found) if found is not None else None
