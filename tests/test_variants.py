@@ -130,10 +130,8 @@ NOT_FIXED = {
 }
 
 # Variants whose fix is offered and not taken.
-NOT_TAKEN = dict.fromkeys(
-    ("TL203-three-losses", "TL203-losses-and-a-count"),
-    {"exploded": "calls with a parenthesis on a row of its own are not joined in one edit"},
-)
+_ON_A_ROW = {"exploded": "calls with a parenthesis on a row of its own are not joined in one edit"}
+NOT_TAKEN = {"TL203-three-losses": _ON_A_ROW, "TL203-losses-and-a-count": _ON_A_ROW}
 # Fixes that leave a finding: a number is read once, behind the loop.
 LEAVES_ONE = frozenset({"TL203"})
 
