@@ -256,7 +256,7 @@ def show(env, policy, agent, make_video={default}):
     while True:
         g(1)
         obs, reward, done, info = env.step(policy(1))
-        {told}
+        {passed}
             frames.append(env.render())
         {more}
 show(a, b, c{given})
@@ -264,7 +264,7 @@ show(a, b, c{given})
 
 
 @pytest.mark.parametrize(
-    ("default", "told", "more", "given", "expected"),
+    ("default", "passed", "more", "given", "expected"),
     [
         ("True", "if make_video:", "pass", "", Frequency.ONCE),
         ("True", "if make_video:", "bar.update(1)", ", not off", Frequency.ONCE),
@@ -278,9 +278,9 @@ show(a, b, c{given})
     ],
 )
 def test_a_loop_that_renders_by_default_only_shows(
-    default: str, told: str, more: str, given: str, expected: Frequency
+    default: str, passed: str, more: str, given: str, expected: Frequency
 ) -> None:
-    code = Code(SHOWING.format(default=default, told=told, more=more, given=given))
+    code = Code(SHOWING.format(default=default, passed=passed, more=more, given=given))
     assert code.analyses[Heat].frequency(code.file(), code.node("g(1)")) is expected
 
 
